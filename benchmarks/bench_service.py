@@ -132,7 +132,7 @@ def relayed(name: str, collector: CollectorProcess, folder: Path) -> bool:
 
 def write_bodies(path: Path, collector: CollectorProcess, *, count: int, cycle: int = 1) -> None:
     """Bodies with tickets of ``count`` devices, issued by the server's own key so that issuing costs no time here."""
-    from sfumato.collect.service.rounds.signed_offers import issue_ticket
+    from sfumato.collect.service.rounds.tickets import issue_ticket
 
     key = tickets_key(collector.database)
     version = httpx.get(f"{collector.url}/api/v1/campaigns/bench/channel").json()["version"]

@@ -21,7 +21,7 @@ FROM = HERE.parents[1] / "src" / "sfumato"
 SHARED = (
     *(f"base/{name}.py" for name in ("errors", "files", "version")),
     *(f"accountant/{name}.py" for name in ("device", "device_memory")),
-    *(f"collect/client/{name}.py" for name in ("__main__", "offer", "participant", "public_log", "request", "wire")),
+    *(f"collect/client/{name}.py" for name in ("__main__", "blind_tickets", "offer", "participant", "public_log", "request", "wire")),
 )
 
 

@@ -37,7 +37,7 @@ import httpx  # noqa: E402
 from collector_harness import CollectorProcess, about, close, create, history, operator  # noqa: E402
 from postgres_server import PostgresServer, postgres_server  # noqa: E402
 
-from sfumato.collect.service.rounds.signed_offers import issue_ticket  # noqa: E402
+from sfumato.collect.service.rounds.tickets import issue_ticket  # noqa: E402
 from sfumato.collect.service.store.store import Store  # noqa: E402
 
 CELLS = 36

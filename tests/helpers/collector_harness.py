@@ -24,6 +24,7 @@ import numpy as np
 from postgres_server import free_port
 from starlette.testclient import TestClient
 
+from sfumato.collect.client.blind_tickets import blind_ticket, ticket_text, unblinded
 from sfumato.collect.client.exact_draw import WORDS_PER_REPORT, cell_from_words, weights
 from sfumato.collect.client.offer import Caps, check_offer
 from sfumato.collect.client.wire import device_tag
@@ -256,7 +257,26 @@ def crowd(
     for cell in offer.grid.locate(lat, lon, snap=True).tolist():
         v, k = weights(offer.grid, offer.output_weights, cell, beta_per_m=offer.beta_per_m)
         drawn = cell_from_words(v, k, rng.integers(0, 2**64, WORDS_PER_REPORT, dtype=np.uint64))
-        right = ticket(visitor, name, cycle=offer.cycle)
+        right = ticket(visitor, name, cycle=offer.cycle) if offer.tickets is None else blind(visitor, name)
         body = {"cell": drawn, "version": offer.version, "key": secrets.token_hex(16), "ticket": right}
         answer = send(visitor, body, name)
         assert answer.status_code == 200, answer.text
+
+
+def blind(visitor: Visitor, name: str = "town", *, secret: bytes | None = None, scope: str = "") -> str:
+    """A device's blind ticket of the open cycle."""
+    offer = check_offer(channel(visitor, name), caps=Caps())
+    assert offer.tickets is not None
+    kept = blind_ticket(offer.tickets.modulus)
+    answer = ask_blind(visitor, name, cycle=offer.cycle, blinded=kept["blinded"], secret=secret, scope=scope)
+    assert answer.status_code == 200, answer.text
+    return ticket_text(offer.cycle, {**kept, "signature": unblinded(kept, answer.json()["ticket"])})
+
+
+def ask_blind(
+    visitor: Visitor, name: str = "town", *, cycle: int, blinded: str, secret: bytes | None = None, scope: str = ""
+) -> httpx.Response:
+    """Ask for the signature of a blinded ticket."""
+    tag = device_tag(name, scope or str(cycle), secret or os.urandom(32))
+    asked = {"cycle": cycle, "device": tag, "blinded": blinded}
+    return visitor.post(f"/api/v1/campaigns/{name}/tickets", json=asked)

@@ -35,6 +35,17 @@ class KeptReveals(TypedDict):
     two_cell_exact: bool
 
 
+class KeptTicket(TypedDict):
+    """A blind ticket, in hexadecimal: the round's key, the ticket's message, what is signed, how it is unblinded."""
+
+    modulus: str
+    message: str
+    blinded: str
+    inverse: str
+    signature: NotRequired[str]
+    """The operator's, unblinded: from then on the ticket can be spent."""
+
+
 class KeptReport(TypedDict):
     """A drawn report, exactly as it is sent."""
 
@@ -45,6 +56,9 @@ class KeptReport(TypedDict):
     state: Literal["drawn", "sent", "closed"]
     drawn_at_s: int
     reveals: NotRequired[KeptReveals]
+    ticket: NotRequired[KeptTicket]
+    send_at_s: NotRequired[float]
+    """When it goes, where this device waits: a random moment that says nothing about when the ticket was asked for."""
 
 
 class LogHead(TypedDict):
@@ -152,6 +166,8 @@ def _is_report(value: object) -> bool:
         and all(isinstance(value.get(name), int) for name in ("cell", "cycle", "drawn_at_s"))
         and all(isinstance(value.get(name), str) for name in ("version", "key"))
         and value.get("state") in ("drawn", "sent", "closed")
+        and isinstance(value.get("ticket", {}), dict)
+        and _is_number(value.get("send_at_s", 0))
     )
 
 

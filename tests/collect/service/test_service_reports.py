@@ -34,7 +34,8 @@ from sfumato.collect.client.public_log import check_head, head_from, head_words
 from sfumato.collect.client.wire import channel_version, log_entry, verify_payload, verify_signature
 from sfumato.collect.grids.sampling import draw_reports
 from sfumato.collect.service.models.bodies import BatchRequest, ReportRequest, TicketRequest
-from sfumato.collect.service.rounds.signed_offers import TicketRefused, channel_from_payload, check_ticket, issue_ticket
+from sfumato.collect.service.rounds.signed_offers import channel_from_payload
+from sfumato.collect.service.rounds.tickets import TicketRefused, check_ticket, device_nonce, issue_ticket
 
 
 @pytest.fixture
@@ -385,7 +386,8 @@ def test_the_operators_token_is_stored_only_as_a_hash(tmp_path: Path) -> None:
 def test_the_mac_of_a_ticket_covers_every_field() -> None:
     key = b"k" * 32
     good = issue_ticket(key, campaign="town", cycle=3, scope="3", device="0" * 64, expires_at_s=1000)
-    assert check_ticket(key, good, campaign="town", cycle=3, now_s=999).cycle == 3
+    nonce = device_nonce(key, campaign="town", scope="3", device="0" * 64)
+    assert check_ticket(key, good, campaign="town", cycle=3, now_s=999) == nonce
     forged = "not one of this server's"
     attempts: list[tuple[bytes, str, dict[str, Any], str]] = [
         (b"j" * 32, good, {}, forged),

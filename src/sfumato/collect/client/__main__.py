@@ -9,6 +9,8 @@ from __future__ import annotations
 import argparse
 import math
 import sys
+import time
+from datetime import datetime
 
 from sfumato.accountant.device import Device
 from sfumato.base.errors import InputError, SfumatoError
@@ -23,11 +25,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--device", help="file that holds this device's budget [default: in your state folder]")
     parser.add_argument("--public-key", help="the server's key, from somewhere else than the server")
     parser.add_argument(
-        "--longest-delay", type=float, default=10.0, metavar="SECONDS", help="between ticket and report"
+        "--longest-delay",
+        type=float,
+        metavar="SECONDS",
+        help="between ticket and report [default: until a random moment of the round's second half where that can be, "
+        "else 10]",
     )
     parser.add_argument("--yes", action="store_true", help="send without asking")
     parser.add_argument(
-        "--now", action="store_true", help="do not wait for this device's turn, where one report serves several cycles"
+        "--now", action="store_true", help="do not wait: for this device's turn of an epoch, or its moment of the round"
     )
     parser.add_argument("--witness", help="another collector, or heads that somebody republishes (address or file)")
     parser.add_argument(
@@ -62,6 +68,10 @@ def _take_part(chosen: argparse.Namespace) -> int:
         f"Telling two cells up to {told.two_cell_within_m:.0f} m apart: right {100 * told.two_cell_success:.0f} times "
         "of 100 at most (50 is a coin)."
     )
+    if offer.tickets is None:
+        print("Tickets of this campaign are not blind: the operator can link each to its report.")
+    else:
+        print("Tickets are blind: the operator signs them without seeing them.")
     turn = person.turn(offer)
     if turn > offer.cycle and not chosen.now:
         print(
@@ -92,6 +102,9 @@ def _take_part(chosen: argparse.Namespace) -> int:
     if not chosen.yes and not _agreed():
         print("Not sent. It is kept; run this again to send it.")
         return 0
+    if prepared.send_at_s is not None and prepared.send_at_s > time.time():
+        when = datetime.fromtimestamp(prepared.send_at_s).astimezone()
+        print(f"It goes at {when:%Y-%m-%d %H:%M}, a moment drawn at random: leave this running, or run it again then.")
     print(f"Report {person.send(prepared.epoch)}.")
     return 0
 

@@ -21,6 +21,7 @@ from sfumato.base.arrays import FloatArray, IntArray
 from sfumato.base.errors import InputError, SfumatoError
 from sfumato.base.randomness import randomness
 from sfumato.base.things.grid import Grid
+from sfumato.collect.client.blind_tickets import blind_ticket, ticket_text, unblinded
 from sfumato.collect.client.exact_draw import WORDS_PER_REPORT, cell_from_words, weights
 from sfumato.collect.client.offer import Caps, Offer, check_offer
 from sfumato.collect.client.wire import device_tag
@@ -153,10 +154,15 @@ class _Server:
     def send(self, offer: Offer, secret: bytes, cell: int) -> bool:
         """A ticket, then the report; True if it was counted."""
         tag = device_tag(self._campaign, offer.epoch, secret)
-        status, body = self._call("POST", "/tickets", {"cycle": offer.cycle, "device": tag})
+        blinded = None if offer.tickets is None else blind_ticket(offer.tickets.modulus)
+        asked = {} if blinded is None else {"blinded": blinded["blinded"]}
+        status, body = self._call("POST", "/tickets", {"cycle": offer.cycle, "device": tag, **asked})
         if status != 200:
             return False
-        report = {"cell": cell, "version": offer.version, "key": os.urandom(16).hex(), "ticket": body["ticket"]}
+        ticket = body["ticket"]
+        if blinded is not None:
+            ticket = ticket_text(offer.cycle, {**blinded, "signature": unblinded(blinded, ticket)})
+        report = {"cell": cell, "version": offer.version, "key": os.urandom(16).hex(), "ticket": ticket}
         return self._call("POST", "/reports", report)[0] == 200
 
     def await_close(self, cycle: int, counted: int, wait_s: float) -> bool:

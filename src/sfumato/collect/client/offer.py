@@ -17,6 +17,7 @@ from sfumato.accountant.device_memory import CampaignMemory, LogHead
 from sfumato.base.arrays import FloatArray, read_only
 from sfumato.base.errors import VerificationFailed
 from sfumato.base.things.grid import Grid, metres_per_degree
+from sfumato.collect.client.blind_tickets import TicketTerms, terms_from
 from sfumato.collect.client.public_log import check_extends, checked_log, head_at
 from sfumato.collect.client.reveals import Reveals, reveals
 from sfumato.collect.client.wire import report_epoch, verify_payload
@@ -80,6 +81,8 @@ class Offer:
     reveals: Reveals
     epoch_cycles: int | None = None
     """How many cycles share one report of each device, where the campaign asks once per epoch."""
+    tickets: TicketTerms | None = None
+    """The round's key, where tickets are blind; None: the operator can link each to its report."""
 
     @property
     def tight(self) -> bool:
@@ -155,6 +158,7 @@ def check_offer(document: Mapping[str, object], *, caps: Caps, pinned_key: str |
     )
     channel = verify_payload(text.encode("utf-8"), version=version, signature=signature, public_key=key)
     fields = _CHANNEL_FIELDS | ({"epoch_cycles"} if channel.get("reporting") == "once-per-epoch" else set())
+    fields |= {"tickets"} & set(channel)
     _require(set(channel) == fields, "The channel has missing or unknown fields.")
     _require(channel["reporting"] in _REPORTING, "The campaign's reporting policy is unknown.")
     epoch_cycles = _whole(channel["epoch_cycles"], "epoch_cycles") if "epoch_cycles" in fields else None
@@ -182,7 +186,8 @@ def check_offer(document: Mapping[str, object], *, caps: Caps, pinned_key: str |
         f"accepts {caps.two_beta_per_km:g}.",
     )
     named, reporting = str(channel["campaign"]), str(channel["reporting"])
-    return Offer(named, cycle, version, grid, beta, weights, floor, reporting, key, told, epoch_cycles)
+    tickets = terms_from(channel["tickets"]) if "tickets" in channel else None
+    return Offer(named, cycle, version, grid, beta, weights, floor, reporting, key, told, epoch_cycles, tickets)
 
 
 def check_range(grid: Grid, *, beta_per_m: float) -> None:
@@ -220,20 +225,29 @@ def pack_log_weights(weights: FloatArray) -> str:
 
 
 def terms(offer: Offer) -> dict[str, float | str | None]:
-    """What a device agrees to when it joins: every field of the grid, beta and what it promises, floor and rhythm.
+    """What a device agrees to when it joins: the grid, beta and what it promises, floor, rhythm and tickets.
 
     Only the weights of a channel that follows the map may change afterwards, within the caps.
     """
     grid = {name: getattr(offer.grid, name) for name in ("rows", "columns", *_GRID_NUMBERS)}
     promise = "epsilon" if offer.tight else "mutual-information"
     told = {"beta_per_m": offer.beta_per_m, "promise": promise, "floor": offer.floor}
-    return {**grid, **told, "reporting": offer.reporting, "epoch_cycles": offer.epoch_cycles}
+    round_s = None if offer.tickets is None else offer.tickets.round_s
+    tickets = {"tickets": "linkable" if offer.tickets is None else "blind", "round_s": round_s}
+    return {**grid, **told, "reporting": offer.reporting, "epoch_cycles": offer.epoch_cycles, **tickets}
 
 
 def changed_terms(offer: Offer, memory: CampaignMemory) -> list[str]:
     """The names of what is no longer as this device agreed to it; none before it has joined."""
-    agreed = memory.get("agreed")
-    return [] if agreed is None else [name for name, now in terms(offer).items() if agreed.get(name) != now]
+    if "agreed" not in memory:
+        return []
+    agreed = _agreed(memory)
+    return [name for name, now in terms(offer).items() if agreed.get(name) != now]
+
+
+def _agreed(memory: CampaignMemory) -> dict[str, float | str | None]:
+    # Whoever joined before there was a choice agreed to the tickets there were.
+    return {"tickets": "linkable", **memory["agreed"]}
 
 
 def check_against_memory(offer: Offer, memory: CampaignMemory, *, caps: Caps) -> None:
@@ -250,7 +264,7 @@ def check_against_memory(offer: Offer, memory: CampaignMemory, *, caps: Caps) ->
         _JOIN_AGAIN,
     )
     for name in changed_terms(offer, memory):
-        then, now = memory["agreed"][name], terms(offer)[name]
+        then, now = _agreed(memory).get(name), terms(offer)[name]
         raise TermsChanged(f"The campaign's {name} was {then} when this device joined, and is now {now}.", _JOIN_AGAIN)
     last = memory.get("last_cycle")
     if last is None or "log_weights" not in memory:

@@ -12,14 +12,14 @@ import json
 import secrets
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
-from urllib.parse import urlsplit
+from typing import Literal, cast
 
 from sfumato.accountant.device import Device, debit
 from sfumato.accountant.device_memory import BudgetEntry, CampaignMemory, DeviceMemory, KeptReport, KeptReveals, LogHead
 from sfumato.base.errors import InputError, SfumatoError, VerificationFailed
+from sfumato.collect.client.blind_tickets import blind_ticket, ticket_text, unblinded
 from sfumato.collect.client.exact_draw import WORDS_PER_REPORT, cell_from_words, weights
 from sfumato.collect.client.offer import (
     Caps,
@@ -32,11 +32,12 @@ from sfumato.collect.client.offer import (
     terms,
 )
 from sfumato.collect.client.public_log import check_extends, checked_log, heads_in
-from sfumato.collect.client.request import RequestFailed, request
+from sfumato.collect.client.request import RequestFailed, request, server_address
 from sfumato.collect.client.reveals import Reveals
 from sfumato.collect.client.wire import device_tag, epoch_turn
 
 Delivery = Literal["counted", "counted before", "closed"]
+_LONGEST_DELAY_S = 10.0
 
 
 class NotSent(SfumatoError, ConnectionError):
@@ -49,7 +50,10 @@ class NotYet(SfumatoError, RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The report exactly as it will be sent, and what it gives away. ``state`` is drawn, sent or closed."""
+    """The report exactly as it will be sent, and what it gives away. ``state`` is drawn, sent or closed.
+
+    ``send_at_s``: when it goes (in Unix seconds), where this device waits for a random moment of the round.
+    """
 
     campaign: str
     epoch: str
@@ -59,6 +63,7 @@ class Prepared:
     state: Literal["drawn", "sent", "closed"]
     drawn_now: bool
     reveals: Reveals
+    send_at_s: float | None = None
 
 
 class Participant:
@@ -72,19 +77,22 @@ class Participant:
         device: Device | None = None,
         caps: Caps | None = None,
         public_key: str | None = None,
-        longest_delay_s: float = 10.0,
+        longest_delay_s: float | None = None,
         witness: str | None = None,
     ) -> None:
         """``public_key`` pins the server's key from elsewhere; without it the first key seen is pinned.
 
+        ``longest_delay_s`` between ticket and report; None: until a random moment of the round's second half, where
+        tickets are blind and rounds end by the clock, and up to 10 s elsewhere.
+
         ``witness``: another collector's address, or the address or file of heads that somebody republishes.
         """
-        self.url: str = _address(url)
+        self.url: str = server_address(url)
         self.campaign = campaign
         self.device: Device = device or Device()
         self.caps: Caps = caps or Caps()
         self._key = public_key
-        self._longest_delay_s = float(longest_delay_s)
+        self._longest_delay_s = longest_delay_s
         self._witness = witness
 
     @property
@@ -184,12 +192,15 @@ class Participant:
     def prepare(self, lat_deg: float, lon_deg: float, *, offer: Offer | None = None, early: bool = False) -> Prepared:
         """Draw, debit and keep this epoch's report, or return the one already drawn; the place is not kept.
 
-        Before this device's :meth:`turn` in an epoch nothing is drawn and :class:`NotYet` is raised, unless ``early``.
+        Before this device's :meth:`turn` in an epoch, and in the second half of a round whose reports wait for it,
+        nothing is drawn and :class:`NotYet` is raised, unless ``early``.
         """
         offer = offer or self.look()
         turn = offer.cycle if early else self.turn(offer)
         cell = int(offer.grid.locate([lat_deg], [lon_deg], snap=True)[0])
         now_s = time.time()
+        waits = not early and offer.tickets is not None and offer.tickets.round_s and self._longest_delay_s is None
+        send_at_s = offer.tickets.report_moment_s(now_s) if waits and offer.tickets is not None else None
         with self.device.change() as everything:
             ours = _ours(everything, self._name)
             kept = ours["reports"].get(offer.epoch)
@@ -199,6 +210,12 @@ class Participant:
                 raise NotYet(
                     f"This device's turn in this epoch is cycle {turn}, and this is cycle {offer.cycle}.",
                     "Come back then: reports spread over the epoch. Or report now (--now, early=True).",
+                )
+            if waits and send_at_s is None:
+                raise NotYet(
+                    "This is the second half of the round, in which only those report who asked for a ticket before.",
+                    "Come back when the next round has begun. Or report now (--now, early=True), and let the moment "
+                    "tell the operator which ticket was yours.",
                 )
             check_against_memory(offer, ours, caps=self.caps)
             _refuse_another_address(everything, offer, self._name)
@@ -225,15 +242,20 @@ class Participant:
                 "key": secrets.token_hex(16),
                 "state": "drawn",
                 "drawn_at_s": int(now_s),
-                "reveals": _kept_reveals(offer.reveals),
+                "reveals": cast(KeptReveals, asdict(offer.reveals)),
             }
+            if offer.tickets is not None:
+                drawn["ticket"] = blind_ticket(offer.tickets.modulus)
+            if send_at_s is not None:
+                drawn["send_at_s"] = send_at_s
             ours["reports"][offer.epoch] = drawn
         return _prepared(offer, drawn, drawn_now=True)
 
     def send(self, epoch: str | None = None, *, wait: Callable[[float], None] = time.sleep) -> Delivery:
         """Send the kept report of ``epoch`` (the latest by default): ticket, a random delay, then the report.
 
-        Ticket and report go over separate connections and share no identifier the client could avoid.
+        Ticket and report go over separate connections and share no identifier the client could avoid. A report that
+        waits for its moment (``send_at_s``) may be left: its ticket is kept, and sending again waits for the rest.
         """
         with self.device.change() as everything:
             ours = _ours(everything, self._name)
@@ -244,11 +266,10 @@ class Participant:
                 raise InputError(f"No report has been drawn for epoch {epoch}.", "Call prepare first.")
             report = ours["reports"][epoch].copy()
             secret = ours.setdefault("secret", secrets.token_hex(32))
-        tag = device_tag(self.campaign, epoch, bytes.fromhex(secret))
-        asked = {"cycle": report["cycle"], "device": tag}
-        status, answer = self._call("POST", f"{self._home}/tickets", asked)
+        status, answer = self._ask_ticket(epoch, report, device_tag(self.campaign, epoch, bytes.fromhex(secret)))
         if status == 200:
-            wait(secrets.SystemRandom().random() * self._longest_delay_s)
+            longest_s = _LONGEST_DELAY_S if self._longest_delay_s is None else self._longest_delay_s
+            wait(max(secrets.SystemRandom().random() * longest_s, report.get("send_at_s", 0.0) - time.time()))
             kept = {"cell": report["cell"], "version": report["version"], "key": report["key"]}
             status, answer = self._call("POST", f"{self._home}/reports", {**kept, "ticket": answer.get("ticket")})
         if status == 200:
@@ -261,6 +282,20 @@ class Participant:
         raise NotSent(
             f"The server answered {status}: {answer.get('error')}", "The report is kept: send it again later."
         )
+
+    def _ask_ticket(self, epoch: str, report: KeptReport, tag: str) -> tuple[int, Mapping[str, object]]:
+        """The server's answer with the report's ticket in it, unblinded and kept where tickets are blind."""
+        kept, asked = report.get("ticket"), {"cycle": report["cycle"], "device": tag}
+        if kept is None:
+            return self._call("POST", f"{self._home}/tickets", asked)
+        if "signature" not in kept:
+            status, answer = self._call("POST", f"{self._home}/tickets", {**asked, "blinded": kept["blinded"]})
+            if status != 200:
+                return status, answer
+            kept = {**kept, "signature": unblinded(kept, answer.get("ticket"))}
+            with self.device.change() as everything:
+                _ours(everything, self._name)["reports"][epoch]["ticket"] = kept
+        return 200, {"ticket": ticket_text(report["cycle"], kept)}
 
     def _is_over(self, cycle: int) -> bool:
         status, document = self._call("GET", f"{self._home}/channel", None)
@@ -301,17 +336,6 @@ def _drawn_at_s(everything: DeviceMemory, name: str) -> list[int]:
     return [report["drawn_at_s"] for memory in mine for report in memory.get("reports", {}).values()]
 
 
-def _kept_reveals(told: Reveals) -> KeptReveals:
-    return {
-        "epsilon_per_km": told.epsilon_per_km,
-        "two_beta_per_km": told.two_beta_per_km,
-        "exact": told.exact,
-        "two_cell_success": told.two_cell_success,
-        "two_cell_within_m": told.two_cell_within_m,
-        "two_cell_exact": told.two_cell_exact,
-    }
-
-
 def _prepared(offer: Offer, kept: KeptReport, *, drawn_now: bool) -> Prepared:
     # What the report gives away is what the channel it was drawn from gives away, not the channel of today.
     told = Reveals(**kept["reveals"]) if "reveals" in kept else offer.reveals
@@ -324,6 +348,7 @@ def _prepared(offer: Offer, kept: KeptReport, *, drawn_now: bool) -> Prepared:
         state=kept["state"],
         drawn_now=drawn_now,
         reveals=told,
+        send_at_s=kept.get("send_at_s"),
     )
 
 
@@ -334,7 +359,7 @@ def witness_document(where: str) -> object:
             return json.loads(Path(where).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise InputError(f"The witness {where} cannot be read.", "Give a file of heads, or an address.") from error
-    address = where if where.endswith(".json") else f"{_address(where)}/api/v1/heads"
+    address = where if where.endswith(".json") else f"{server_address(where)}/api/v1/heads"
     try:
         status, answer = request("GET", address, None)
     except RequestFailed as error:
@@ -342,22 +367,6 @@ def witness_document(where: str) -> object:
     if status != 200:
         raise NotSent(f"The witness answered {status}.", "Name another.")
     return answer
-
-
-def _address(url: str) -> str:
-    """One spelling for one server: another spelling would be another campaign, and another report of the same cycle."""
-    advice = "Write it like https://collector.example."
-    try:
-        parts = urlsplit(url.strip())
-        port = parts.port
-    except ValueError as error:
-        raise InputError("The server's address is not a URL.", advice) from error
-    usual = {"http": 80, "https": 443}
-    if parts.scheme not in usual or not parts.hostname or parts.username is not None or parts.query or parts.fragment:
-        raise InputError("The server's address is not a plain http or https URL.", advice)
-    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname.rstrip(".")
-    where = host if port in (None, usual[parts.scheme]) else f"{host}:{port}"
-    return f"{parts.scheme}://{where}{parts.path.rstrip('/')}"
 
 
 def _refuse_another_address(everything: DeviceMemory, offer: Offer, name: str) -> None:

@@ -11,8 +11,10 @@ import ssl
 import zlib
 from collections.abc import Mapping
 from http.client import HTTPException
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 from urllib.request import HTTPHandler, HTTPSHandler, OpenerDirector, ProxyHandler, Request
+
+from sfumato.base.errors import InputError
 
 try:
     import certifi
@@ -56,3 +58,19 @@ def request(method: str, address: str, body: Mapping[str, object] | None) -> tup
     except (ValueError, RecursionError):
         value = {}
     return status, value if isinstance(value, dict) else {}
+
+
+def server_address(url: str) -> str:
+    """One spelling for one server: another spelling would be another campaign, and another report of the same cycle."""
+    advice = "Write it like https://collector.example."
+    try:
+        parts = urlsplit(url.strip())
+        port = parts.port
+    except ValueError as error:
+        raise InputError("The server's address is not a URL.", advice) from error
+    usual = {"http": 80, "https": 443}
+    if parts.scheme not in usual or not parts.hostname or parts.username is not None or parts.query or parts.fragment:
+        raise InputError("The server's address is not a plain http or https URL.", advice)
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname.rstrip(".")
+    where = host if port in (None, usual[parts.scheme]) else f"{host}:{port}"
+    return f"{parts.scheme}://{where}{parts.path.rstrip('/')}"

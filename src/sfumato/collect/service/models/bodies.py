@@ -13,10 +13,12 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from sfumato.collect.loop.calendar import CycleClasses
 from sfumato.collect.loop.loop import DEFAULT_PROMISE, Promise
 from sfumato.collect.loop.rhythm import Rhythm
-from sfumato.collect.service.models.kept import INTEGRAL, Description, EndsAt, Language, ShortText, Texts
+from sfumato.collect.service.models.kept import INTEGRAL, Description, EndsAt, Language, ShortText, Texts, TicketKind
 
 LARGEST_GRID = 1_000_000
-TICKET_PATTERN = r"^1-[0-9]{1,9}-[0-9]{1,12}-[0-9a-f]{32}-[0-9a-f]{64}$"
+TICKET_PATTERN = (
+    r"^(1-[0-9]{1,9}-[0-9]{1,12}-[0-9a-f]{32}-[0-9a-f]{64}|2-[0-9]{1,9}-[0-9a-f]{128}-([0-9a-f]{2}){256,512})$"
+)
 Version = Annotated[
     str,
     StringConstraints(pattern=r"^[0-9a-f]{64}$", min_length=64, max_length=64),
@@ -45,7 +47,7 @@ class ReportRequest(Request):
     cell: Cell
     version: Version
     key: Key
-    ticket: Annotated[str, StringConstraints(pattern=TICKET_PATTERN, max_length=128)]
+    ticket: Annotated[str, StringConstraints(pattern=TICKET_PATTERN, max_length=1_200)]
 
 
 class BatchRequest(Request):
@@ -61,6 +63,11 @@ class TicketRequest(Request):
 
     cycle: Annotated[int, Field(ge=1, le=999_999_999), INTEGRAL]
     device: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$", min_length=64, max_length=64)]
+    blinded: Annotated[
+        str | None,
+        StringConstraints(pattern=r"^([0-9a-f]{2}){256,512}$", max_length=1024),
+        Field(description="The blinded ticket, where the campaign's tickets are blind (RFC 9474)."),
+    ] = None
 
 
 class GridRequest(Request):
@@ -91,6 +98,7 @@ class CampaignRequest(Texts, Request):
     cycle_classes: CycleClasses = "none"
     time_zone: Annotated[str, StringConstraints(min_length=1, max_length=64)] = "UTC"
     promise: Promise = DEFAULT_PROMISE
+    tickets: TicketKind = "linkable"
     relayed: bool = False
     relayed_cap_reports: Annotated[int | None, Field(ge=0, le=1_000_000_000), INTEGRAL] = None
 

@@ -13,6 +13,7 @@ from sfumato.collect.loop.rhythm import Rhythm, epoch_number
 
 State = Literal["open", "closing", "closed"]
 CampaignState = Literal["running", "paused", "ended", "archived"]
+TicketKind = Literal["blind", "linkable"]
 Language = Literal["", "en", "fr", "de", "es"]
 """What the pages for participants are written in; empty: what the reader's browser asks for."""
 ShortText = Annotated[str, StringConstraints(max_length=200)]
@@ -102,6 +103,8 @@ class Specification(Texts, Record):
     """Which cycles are alike: weekday and weekend, parts of the day; declared before anybody reports."""
     time_zone: str = "UTC"
     """Whose clock the classes go by."""
+    tickets: TicketKind = "linkable"
+    """What its tickets are; those of campaigns kept before there was a choice can be linked to reports."""
 
     @property
     def cell_count(self) -> int:
@@ -124,10 +127,23 @@ class Specification(Texts, Record):
         return Calendar(self.cycle_classes, self.time_zone)
 
     def ticket_scope(self, cycle: int) -> int:
-        """What one ticket is spent for: 0 for the campaign's whole life, the cycle's number, or the epoch's."""
+        """What a device has one ticket for: 0 is the campaign's whole life, else the cycle's number, or the epoch's."""
         if self.once:
             return 0
         return cycle if self.epoch_cycles is None else epoch_number(cycle, self.epoch_cycles)
+
+    def spent_scope(self, cycle: int) -> int:
+        """Within what a ticket is spent once: a blind one is of its cycle alone, whose key no other cycle takes."""
+        return cycle if self.tickets == "blind" else self.ticket_scope(cycle)
+
+
+class PublishedTickets(Record):
+    """The kind of ticket, the round's public key, when the round began and how long it lasts (if time ends it)."""
+
+    kind: str
+    key: str
+    opened_at_s: int
+    round_s: int | None = None
 
 
 class PublishedChannel(Record):
@@ -142,6 +158,8 @@ class PublishedChannel(Record):
     reporting: Rhythm
     epoch_cycles: int | None = None
     """Only in campaigns that ask once per epoch; left out of the text of the others."""
+    tickets: PublishedTickets | None = None
+    """Only where they are blind."""
 
 
 class LevelPerKm(Record):

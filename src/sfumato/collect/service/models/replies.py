@@ -243,10 +243,10 @@ class BatchAnswer(Answer):
 
 
 class TicketAnswer(Answer):
-    """A ticket for one report."""
+    """A ticket for one report, or where tickets are blind, the signature of the blinded one in hexadecimal."""
 
     ticket: str
-    expires_at_s: int
+    expires_at_s: int | None
 
 
 class ChannelAnswer(Answer):

@@ -113,7 +113,8 @@ class Closer:
             following_channel, campaign.specification, cycle, None if latest is None else latest[1], self.settings
         )
         log = await self.store.log(campaign.id)
-        following = new_cycle(
+        following = await asyncio.to_thread(
+            new_cycle,
             self.signer,
             name=campaign.name,
             specification=campaign.specification,

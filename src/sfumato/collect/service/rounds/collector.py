@@ -12,7 +12,6 @@ from collections.abc import Callable
 
 from sfumato.base.errors import InputError
 from sfumato.base.files import write_text
-from sfumato.collect.client.wire import report_epoch
 from sfumato.collect.service.models.bodies import BatchRequest, CampaignRequest, ReportRequest, TicketRequest
 from sfumato.collect.service.models.kept import Specification
 from sfumato.collect.service.models.replies import Refused
@@ -29,15 +28,14 @@ from sfumato.collect.service.rounds.cycle_estimate import channel_facts, first_c
 from sfumato.collect.service.rounds.signed_offers import (
     FIRST_PREVIOUS,
     Signer,
-    TicketRefused,
-    check_ticket,
     demonstration,
-    issue_ticket,
     new_cycle,
     refuse_what_devices_refuse,
     specification,
 )
 from sfumato.collect.service.rounds.staff import Notifier, Operators
+from sfumato.collect.service.rounds.ticket_office import TicketOffice
+from sfumato.collect.service.rounds.tickets import TicketRefused
 from sfumato.collect.service.rounds.writer import GroupCommit, Health, Metrics
 from sfumato.collect.service.settings import Settings
 from sfumato.collect.service.store.engine import UNREACHABLE
@@ -81,7 +79,6 @@ class Collector:
         self.notifier = Notifier(self.store, settings)
         self._announce = announce or (lambda line: print(line, file=sys.stderr, flush=True))
         self.current = CurrentOffers(self.store)
-        self._tickets_key = b""
         self._ticker: asyncio.Task[None] | None = None
         self._messenger: asyncio.Task[None] | None = None
         self.changes = Changes(self.store)
@@ -93,7 +90,8 @@ class Collector:
         await self.store.open()
         seed, _ = await self.store.secret("signing_seed", os.urandom(32))
         self.signer = Signer.from_seed(seed)
-        self._tickets_key, _ = await self.store.secret("tickets_key", os.urandom(32))
+        key, _ = await self.store.secret("tickets_key", os.urandom(32))
+        self.tickets = TicketOffice(self.store, key, lifetime_s=self.settings.whole("ticket_lifetime_s"))
         await self._load_token()
         await self._make_demonstration()
         self.writer = GroupCommit(
@@ -180,8 +178,8 @@ class Collector:
         assert campaign is not None
         return campaign, (await self.current.reload(campaign)).cycle
 
-    async def issue_ticket(self, name: str, request: TicketRequest) -> tuple[str, int]:
-        """A ticket and when it expires."""
+    async def issue_ticket(self, name: str, request: TicketRequest) -> tuple[str, int | None]:
+        """A ticket (or the signature of a blinded one) and when it expires; None: with its round."""
         offer = await self.open_offer(name)
         if request.cycle != offer.cycle.number:
             offer = await self._reloaded(offer)
@@ -190,18 +188,9 @@ class Collector:
         )
         if request.cycle != offer.cycle.number and not late:
             raise Refused(409, "That is not the open cycle; fetch the channel again.", headers={"retry-after": "1"})
-        expires_at_s = int(self.now()) + self.settings.whole("ticket_lifetime_s")
-        asked = offer.campaign.specification
-        ticket = issue_ticket(
-            self._tickets_key,
-            campaign=name,
-            cycle=request.cycle,
-            scope=report_epoch(asked.reporting, request.cycle, asked.epoch_cycles),
-            device=request.device,
-            expires_at_s=expires_at_s,
-        )
+        issued = await self.tickets.issue(offer.campaign, request, now_s=int(self.now()))
         self.metrics.tickets.inc()
-        return ticket, expires_at_s
+        return issued
 
     async def count_report(self, name: str, request: ReportRequest) -> bool:
         """Count one report; True if it was counted before. Returns only after the commit."""
@@ -209,11 +198,11 @@ class Collector:
         if request.cell >= offer.cells:
             raise Refused(409, f"cell: there are {offer.cells} cells, numbered from 0.")
         try:
-            ticket = check_ticket(self._tickets_key, request.ticket, campaign=name, cycle=to.cycle, now_s=self.now())
+            nonce = await self.tickets.nonce_of(offer.campaign, request.ticket, cycle=to.cycle, now_s=self.now())
         except TicketRefused as error:
             self.metrics.refused_tickets.inc()
             raise Refused(401, str(error)) from error
-        report = Report(request.cell, bytes.fromhex(request.key), ticket.nonce)
+        report = Report(request.cell, bytes.fromhex(request.key), nonce)
         outcome = await self._submit(offer.campaign, to, request.version, report)
         self.metrics.reports[outcome].inc()
         return self._duplicate(offer, outcome)
@@ -259,7 +248,7 @@ class Collector:
         number = await self.store.late_cycle(offer.campaign.id, version=version)
         if number is not None:
             asked = offer.campaign.specification
-            scope, cap = asked.ticket_scope(number), asked.relayed_cap_reports
+            scope, cap = asked.spent_scope(number), asked.relayed_cap_reports
             return offer, Destination(offer.campaign.id, number, scope, cap, late=True)
         if await self.store.version_exists(offer.campaign.id, version):
             raise _CLOSED
@@ -382,7 +371,8 @@ class Collector:
     async def _create(self, name: str, asked: Specification, deed: Deed | None = None) -> Campaign | None:
         channel = await asyncio.to_thread(first_channel, asked)
         facts = await asyncio.to_thread(channel_facts, channel, None)
-        first = new_cycle(
+        first = await asyncio.to_thread(
+            new_cycle,
             self.signer,
             name=name,
             specification=asked,

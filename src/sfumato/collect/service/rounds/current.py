@@ -93,9 +93,7 @@ class CurrentOffers:
     async def _read(self, campaign: Campaign, began: int) -> CurrentOffer:
         cycle = await self._store.current_cycle(campaign.id)
         asked = campaign.specification
-        destination = Destination(
-            campaign.id, cycle.number, asked.ticket_scope(cycle.number), asked.relayed_cap_reports
-        )
+        destination = Destination(campaign.id, cycle.number, asked.spent_scope(cycle.number), asked.relayed_cap_reports)
         offer = CurrentOffer(campaign, cycle, asked.cell_count, destination)
         if began < self._last.get(campaign.name, 0):
             return self._offers.get(campaign.name, offer)

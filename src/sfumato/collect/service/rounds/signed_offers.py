@@ -1,22 +1,11 @@
-"""What a campaign offers: its specification, each cycle's signed channel, and tickets to report through it.
+"""What a campaign offers: its specification and each cycle's signed channel.
 
-A channel is offered as text (grid, beta, output weights, cycle), never as rows: a device builds its own row, so the
-bound 2 beta holds whatever the weights are. A ticket is the right to one report per device and cycle, signed by the
-server and issued without writing anything:
-
-    nonce  = HMAC(key, "nonce"  | campaign | scope | device tag), 128 bits: the same device gets the same nonce again
-    ticket = 1-cycle-expiry-nonce-HMAC(key, "ticket" | campaign | cycle | expiry | nonce)
-
-``scope`` is the cycle's number, or "once" where each device reports once. Issuing leaves no row, no time and no order
-behind that could be compared with the reports. What is not hidden: the server computes the nonce from the tag, so an
-operator who keeps a log of both endpoints can link a ticket to a report.
+A channel is offered as text (grid, beta, output weights, cycle, the key of its tickets), never as rows: a device builds
+its own row, so the bound 2 beta holds whatever the weights are.
 """
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,21 +15,28 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from sfumato.base.errors import InputError, SfumatoError
 from sfumato.base.things.grid import Grid
 from sfumato.collect.cities import city as city_counts
+from sfumato.collect.client.blind_tickets import KIND
 from sfumato.collect.client.offer import Caps, check_offer
 from sfumato.collect.client.wire import canonical_json, channel_version, log_entry, to_base64url
 from sfumato.collect.grids.grid_channel import GridChannel
 from sfumato.collect.loop.calendar import Calendar
 from sfumato.collect.loop.loop import DEFAULT_PROMISE
 from sfumato.collect.loop.rhythm import checked_rhythm
-from sfumato.collect.service.models.bodies import TICKET_PATTERN, CampaignRequest
-from sfumato.collect.service.models.kept import ChannelFacts, GridFields, PublishedChannel, Specification
+from sfumato.collect.service.models.bodies import CampaignRequest
+from sfumato.collect.service.models.kept import (
+    ChannelFacts,
+    GridFields,
+    PublishedChannel,
+    PublishedTickets,
+    Specification,
+)
+from sfumato.collect.service.rounds.round_key import RoundKey
 from sfumato.collect.service.settings import Settings
 from sfumato.collect.service.store.records import NewCycle
 
 FIRST_PREVIOUS = "0" * 64
 _TITLES = {"paris": "Demonstration: Paris", "sf": "Demonstration: San Francisco"}
 _BETA_PER_M = 0.001
-_TICKET = re.compile(TICKET_PATTERN, re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,7 +104,8 @@ def new_cycle(
     previous: str,
     now_s: int,
 ) -> NewCycle:
-    """A cycle ready to be opened: its text, version, signature and its entry in the log."""
+    """A cycle ready to be opened: its text, version, signature, its entry in the log and the key of its tickets."""
+    ticket_key = RoundKey.new() if specification.tickets == "blind" else None
     published = PublishedChannel(
         campaign=name,
         cycle=number,
@@ -118,6 +115,7 @@ def new_cycle(
         floor=specification.floor,
         reporting=specification.reporting,
         epoch_cycles=specification.epoch_cycles,
+        tickets=None if ticket_key is None else _published(ticket_key, specification, now_s),
     )
     # What is not asked is not said: the text of a campaign without epochs is what devices have always read.
     payload = canonical_json(published.model_dump(exclude_none=True))
@@ -135,7 +133,14 @@ def new_cycle(
         previous=previous,
         entry=entry,
         entry_signature=signer.sign(entry.encode("ascii")),
+        ticket_key=None if ticket_key is None else ticket_key.kept,
     )
+
+
+def _published(key: RoundKey, asked: Specification, now_s: int) -> PublishedTickets:
+    # A round that also ends when it has enough reports has no end that a device could wait for.
+    round_s = asked.cycle_duration_s if asked.cycle_reports is None else None
+    return PublishedTickets(kind=KIND, key=key.published, opened_at_s=now_s, round_s=round_s)
 
 
 def refuse_what_devices_refuse(asked: Specification, cycle: NewCycle, public_key: str) -> None:
@@ -172,44 +177,3 @@ def demonstration(city: str, settings: Settings) -> tuple[str, Specification]:
         relayed=False,
         relayed_cap_reports=settings.whole("relayed_cap_reports"),
     )
-
-
-class TicketRefused(SfumatoError, PermissionError):
-    """A ticket that is forged, expired or of another cycle."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ticket:
-    """An accepted ticket's cycle and nonce."""
-
-    cycle: int
-    nonce: bytes
-
-
-def issue_ticket(key: bytes, *, campaign: str, cycle: int, scope: str, device: str, expires_at_s: int) -> str:
-    """The ticket of the device with tag ``device``."""
-    nonce = _mac(key, f"nonce|{campaign}|{scope}|{device}")[:32]
-    return f"1-{cycle}-{expires_at_s}-{nonce}-{_ticket_mac(key, campaign, cycle, expires_at_s, nonce)}"
-
-
-def check_ticket(key: bytes, ticket: str, *, campaign: str, cycle: int, now_s: float) -> Ticket:
-    """The ticket if this server signed it for this campaign and cycle and it has not expired."""
-    if _TICKET.fullmatch(ticket) is None:
-        raise TicketRefused("The ticket is not one of this server's.", "Ask for a ticket.")
-    _, ticket_cycle, expires_at_s, nonce, mac = ticket.split("-")
-    wanted = _ticket_mac(key, campaign, int(ticket_cycle), int(expires_at_s), nonce)
-    if not hmac.compare_digest(mac, wanted):
-        raise TicketRefused("The ticket is not one of this server's.", "Ask for a ticket.")
-    if int(ticket_cycle) != cycle:
-        raise TicketRefused("The ticket is of another cycle.", "Ask for a ticket of the report's cycle.")
-    if int(expires_at_s) < now_s:
-        raise TicketRefused("The ticket has expired.", "Ask for another and send the same report with the same key.")
-    return Ticket(cycle, bytes.fromhex(nonce))
-
-
-def _ticket_mac(key: bytes, campaign: str, cycle: int, expires_at_s: int, nonce: str) -> str:
-    return _mac(key, f"ticket|{campaign}|{cycle}|{expires_at_s}|{nonce}")
-
-
-def _mac(key: bytes, message: str) -> str:
-    return hmac.digest(key, message.encode("utf-8"), hashlib.sha256).hex()

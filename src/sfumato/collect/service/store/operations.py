@@ -25,16 +25,19 @@ from sfumato.collect.service.store.schema import (
     channel_log,
     cycles,
     estimates,
+    issued_tickets,
     notices,
     operators,
     report_keys,
     spent_tickets,
     tallies,
+    ticket_keys,
 )
 
 # Any fixed number does, as long as every server that shares a database uses the same.
 _LOG_LOCK = 0x5F0A_71
-_OF_CAMPAIGN = (tallies, report_keys, spent_tickets, estimates)
+_OF_REPORTERS = (report_keys, spent_tickets, issued_tickets, ticket_keys)
+_OF_CAMPAIGN = (tallies, estimates, *_OF_REPORTERS)
 # No lease and no time for late reports reaches farther (see their settings): a clock was wrong when it was written.
 _LONGEST_LEASE_S = 100_000
 
@@ -214,9 +217,9 @@ class Operations:
         await change_one(self.database, change.values(specification=specification.model_dump_json()), deed)
 
     async def forget_reporters(self, campaign_id: int) -> None:
-        """Delete the keys and spent tickets of a campaign that takes no more reports."""
+        """Delete the keys and tickets of a campaign that takes no more reports."""
         async with self.database.writing() as connection:
-            for table in (report_keys, spent_tickets):
+            for table in _OF_REPORTERS:
                 await connection.execute(delete(table).where(table.c.campaign_id == campaign_id))
 
     async def delete(self, campaign_id: int, deed: Deed) -> None:

@@ -17,7 +17,7 @@ from sfumato.base.arrays import FloatArray, IntArray, read_only
 from sfumato.base.errors import InputError
 from sfumato.collect.service.models.kept import CampaignState, ChannelFacts, EstimateFacts, Record, Specification, State
 from sfumato.collect.service.store.engine import TableRow
-from sfumato.collect.service.store.schema import channel_log, cycles, estimates
+from sfumato.collect.service.store.schema import channel_log, cycles, estimates, ticket_keys
 
 LATE = 2
 """Late reports are tallied as kinds 2 (through tickets) and 3 (relayed)."""
@@ -99,6 +99,7 @@ class NewCycle:
     previous: str
     entry: str
     entry_signature: str
+    ticket_key: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -227,7 +228,7 @@ CYCLE_COLUMNS = [cycles.c[name] for name in StoredCycle.__dataclass_fields__]
 
 
 async def open_cycle(connection: AsyncConnection, campaign_id: int, new: NewCycle) -> None:
-    """Insert the cycle and its entry in the log."""
+    """Insert the cycle, its entry in the log and the key of its tickets."""
     told = ("number", "version", "payload", "signature", "opened_at_s", "due_at_s")
     fresh = {"state": "open", "merged_periods": 0, "tickets": 0, "relayed_reports": 0}
     values = {name: getattr(new, name) for name in told} | fresh | {"facts": new.facts.model_dump_json()}
@@ -235,6 +236,9 @@ async def open_cycle(connection: AsyncConnection, campaign_id: int, new: NewCycl
     entry = {"position": new.number - 1, "cycle": new.number, "version": new.version, "previous": new.previous}
     entry |= {"entry": new.entry, "signature": new.entry_signature}
     await connection.execute(insert(channel_log).values(campaign_id=campaign_id, **entry))
+    if new.ticket_key is not None:
+        of_cycle = {"campaign_id": campaign_id, "cycle": new.number}
+        await connection.execute(insert(ticket_keys).values(**of_cycle, private=new.ticket_key))
 
 
 def closed_with_estimates(campaign_id: int) -> Select[tuple[object, ...]]:

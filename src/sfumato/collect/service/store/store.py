@@ -40,10 +40,12 @@ from sfumato.collect.service.store.schema import (
     channel_log,
     cycles,
     estimates,
+    issued_tickets,
     report_keys,
     secrets,
     spent_tickets,
     tallies,
+    ticket_keys,
 )
 
 _PROGRESS_COLUMNS = [cycles.c[name] for name in CycleProgress.__dataclass_fields__]
@@ -97,6 +99,23 @@ class Store:
             await connection.execute(
                 add.on_conflict_do_update(index_elements=[secrets.c.name], set_={"value": add.excluded.value})
             )
+
+    async def ticket_key(self, campaign_id: int, cycle: int) -> bytes | None:
+        """The private key of a round's blind tickets, as long as it takes reports."""
+        which = (ticket_keys.c.campaign_id == campaign_id) & (ticket_keys.c.cycle == cycle)
+        found = await self.database.first(select(ticket_keys.c.private).where(which))
+        return None if found is None else bytes(found.private)
+
+    async def claim_ticket(self, campaign_id: int, *, scope: int, holder: bytes, blinded: bytes) -> bool:
+        """Give this holder its one ticket of ``scope``: True if it may have ``blinded`` signed, now or once more."""
+        shown = hashlib.sha256(blinded).digest()
+        row = {"campaign_id": campaign_id, "scope": scope, "holder": holder}
+        which = [issued_tickets.c[name] == value for name, value in row.items()]
+        async with self.database.writing() as connection:
+            add = self._insert(issued_tickets).values(**row, blinded_sha256=shown)
+            await connection.execute(add.on_conflict_do_nothing())
+            found = await connection.execute(select(issued_tickets.c.blinded_sha256).where(*which))
+            return bytes(found.scalar_one()) == shown
 
     async def campaigns(self) -> list[Campaign]:
         """Every campaign, oldest first."""
@@ -238,13 +257,16 @@ class Store:
             .returning(cycles.c.campaign_id, cycles.c.number)
         )
         for campaign_id, number in closed.all():
-            keys = (report_keys.c.campaign_id == campaign_id) & (report_keys.c.cycle == number)
-            await connection.execute(delete(report_keys).where(keys))
-            asked = select(campaigns.c.specification).where(campaigns.c.id == campaign_id)
-            scope = read_record(Specification, (await connection.execute(asked)).scalar_one()).ticket_scope
-            if scope(number) != scope(number + 1):
-                spent = (spent_tickets.c.campaign_id == campaign_id) & (spent_tickets.c.scope == scope(number))
-                await connection.execute(delete(spent_tickets).where(spent))
+            for table in (report_keys, ticket_keys):
+                await connection.execute(
+                    delete(table).where(table.c.campaign_id == campaign_id, table.c.cycle == number)
+                )
+            text = select(campaigns.c.specification).where(campaigns.c.id == campaign_id)
+            asked = read_record(Specification, (await connection.execute(text)).scalar_one())
+            for table, scope in ((spent_tickets, asked.spent_scope), (issued_tickets, asked.ticket_scope)):
+                if scope(number) != scope(number + 1):
+                    over = (table.c.campaign_id == campaign_id) & (table.c.scope == scope(number))
+                    await connection.execute(delete(table).where(over))
             self.scrubbing_due = True
 
     async def scrub(self) -> None:
