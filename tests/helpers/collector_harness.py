@@ -24,7 +24,7 @@ import numpy as np
 from postgres_server import free_port
 from starlette.testclient import TestClient
 
-from sfumato.collect.client.blind_tickets import blind_ticket, ticket_text, unblinded
+from sfumato.collect.client.blind_tickets import blind_ticket, signature_from, ticket_text
 from sfumato.collect.client.exact_draw import WORDS_PER_REPORT, cell_from_words, weights
 from sfumato.collect.client.offer import Caps, check_offer
 from sfumato.collect.client.wire import device_tag
@@ -270,7 +270,7 @@ def blind(visitor: Visitor, name: str = "town", *, secret: bytes | None = None, 
     kept = blind_ticket(offer.tickets.modulus)
     answer = ask_blind(visitor, name, cycle=offer.cycle, blinded=kept["blinded"], secret=secret, scope=scope)
     assert answer.status_code == 200, answer.text
-    return ticket_text(offer.cycle, {**kept, "signature": unblinded(kept, answer.json()["ticket"])})
+    return ticket_text(offer.cycle, {**kept, "signature": signature_from(kept, answer.json()["ticket"])})
 
 
 def ask_blind(

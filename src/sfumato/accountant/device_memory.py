@@ -36,14 +36,14 @@ class KeptReveals(TypedDict):
 
 
 class KeptTicket(TypedDict):
-    """A blind ticket, in hexadecimal: the round's key, the ticket's message, what is signed, how it is unblinded."""
+    """A blind ticket, in hexadecimal: the round's key, the ticket's message, what is signed, what unblinds it."""
 
     modulus: str
     message: str
     blinded: str
     inverse: str
     signature: NotRequired[str]
-    """The operator's, unblinded: from then on the ticket can be spent."""
+    """The operator's, with the blinding taken out: from then on the ticket can be spent."""
 
 
 class KeptReport(TypedDict):

@@ -20,9 +20,9 @@ from sfumato.collect.client.blind_tickets import (
     blind_ticket,
     blinded_with,
     encoded_message,
+    signature_from,
     terms_from,
     ticket_text,
-    unblinded,
 )
 from sfumato.collect.client.wire import from_base64url, to_base64url
 from sfumato.collect.service.rounds.round_key import RoundKey
@@ -53,7 +53,7 @@ def test_the_device_and_the_server_reproduce_the_vectors_of_the_rfc(vector: dict
     kept = blinded_with(n, bytes.fromhex(vector["input_msg"]), salt, drawn)
     assert kept["blinded"] == vector["blinded_msg"]
     assert key.sign(bytes.fromhex(kept["blinded"])).hex() == vector["blind_sig"]
-    assert unblinded(kept, vector["blind_sig"]) == vector["sig"]
+    assert signature_from(kept, vector["blind_sig"]) == vector["sig"]
     if len(salt) == 48:
         assert key.verifies(bytes.fromhex(vector["input_msg"]), bytes.fromhex(vector["sig"]))
     if "encoded_msg" in vector:
@@ -64,7 +64,9 @@ def test_the_device_and_the_server_reproduce_the_vectors_of_the_rfc(vector: dict
 
 def signed(key: RoundKey = KEY, cycle: int = 1) -> str:
     kept = blind_ticket(MODULUS)
-    return ticket_text(cycle, {**kept, "signature": unblinded(kept, key.sign(bytes.fromhex(kept["blinded"])).hex())})
+    return ticket_text(
+        cycle, {**kept, "signature": signature_from(kept, key.sign(bytes.fromhex(kept["blinded"])).hex())}
+    )
 
 
 def test_a_ticket_is_a_signature_that_any_other_implementation_accepts_and_no_two_are_alike() -> None:
@@ -110,14 +112,14 @@ def test_a_ticket_of_another_round_key_kind_or_message_is_refused_in_words() -> 
 def test_a_signature_by_a_key_for_one_person_alone_is_refused(answer: Any) -> None:
     kept = blind_ticket(MODULUS)
     with pytest.raises(VerificationFailed, match="another key than the one it shows everybody"):
-        unblinded(kept, answer(kept))
+        signature_from(kept, answer(kept))
 
 
 def test_what_was_signed_fits_every_ticket_so_it_points_at_none() -> None:
     """The operator, who has the key, looks for the r that leads from each ticket to each blinded message: there is one
     for every pair, with the same right to be it."""
     people = [blind_ticket(MODULUS) for _ in range(4)]
-    spent = [unblinded(kept, KEY.sign(bytes.fromhex(kept["blinded"])).hex()) for kept in people]
+    spent = [signature_from(kept, KEY.sign(bytes.fromhex(kept["blinded"])).hex()) for kept in people]
     for one in people:
         for signature in spent:
             encoded = pow(int(signature, 16), EXPONENT, MODULUS)

@@ -87,7 +87,7 @@ def blinded_with(modulus: int, message: bytes, salt: bytes, drawn: int) -> KeptT
     }
 
 
-def unblinded(ticket: KeptTicket, answer: object) -> str:
+def signature_from(ticket: KeptTicket, answer: object) -> str:
     """The signature of the ticket's message, or VerificationFailed if the answer is not by this round's key.
 
     Since answer^e = blinded is checked, and blinded is our own encoded message times r^e, the result is a signature

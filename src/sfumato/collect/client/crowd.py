@@ -21,7 +21,7 @@ from sfumato.base.arrays import FloatArray, IntArray
 from sfumato.base.errors import InputError, SfumatoError
 from sfumato.base.randomness import randomness
 from sfumato.base.things.grid import Grid
-from sfumato.collect.client.blind_tickets import blind_ticket, ticket_text, unblinded
+from sfumato.collect.client.blind_tickets import blind_ticket, signature_from, ticket_text
 from sfumato.collect.client.exact_draw import WORDS_PER_REPORT, cell_from_words, weights
 from sfumato.collect.client.offer import Caps, Offer, check_offer
 from sfumato.collect.client.wire import device_tag
@@ -161,7 +161,7 @@ class _Server:
             return False
         ticket = body["ticket"]
         if blinded is not None:
-            ticket = ticket_text(offer.cycle, {**blinded, "signature": unblinded(blinded, ticket)})
+            ticket = ticket_text(offer.cycle, {**blinded, "signature": signature_from(blinded, ticket)})
         report = {"cell": cell, "version": offer.version, "key": os.urandom(16).hex(), "ticket": ticket}
         return self._call("POST", "/reports", report)[0] == 200
 

@@ -19,7 +19,7 @@ from typing import Literal, cast
 from sfumato.accountant.device import Device, debit
 from sfumato.accountant.device_memory import BudgetEntry, CampaignMemory, DeviceMemory, KeptReport, KeptReveals, LogHead
 from sfumato.base.errors import InputError, SfumatoError, VerificationFailed
-from sfumato.collect.client.blind_tickets import blind_ticket, ticket_text, unblinded
+from sfumato.collect.client.blind_tickets import blind_ticket, signature_from, ticket_text
 from sfumato.collect.client.exact_draw import WORDS_PER_REPORT, cell_from_words, weights
 from sfumato.collect.client.offer import (
     Caps,
@@ -284,7 +284,7 @@ class Participant:
         )
 
     def _ask_ticket(self, epoch: str, report: KeptReport, tag: str) -> tuple[int, Mapping[str, object]]:
-        """The server's answer with the report's ticket in it, unblinded and kept where tickets are blind."""
+        """The server's answer with the report's ticket in it, without its blinding and kept where tickets are blind."""
         kept, asked = report.get("ticket"), {"cycle": report["cycle"], "device": tag}
         if kept is None:
             return self._call("POST", f"{self._home}/tickets", asked)
@@ -292,7 +292,7 @@ class Participant:
             status, answer = self._call("POST", f"{self._home}/tickets", {**asked, "blinded": kept["blinded"]})
             if status != 200:
                 return status, answer
-            kept = {**kept, "signature": unblinded(kept, answer.get("ticket"))}
+            kept = {**kept, "signature": signature_from(kept, answer.get("ticket"))}
             with self.device.change() as everything:
                 _ours(everything, self._name)["reports"][epoch]["ticket"] = kept
         return 200, {"ticket": ticket_text(report["cycle"], kept)}
