@@ -275,7 +275,7 @@ def test_the_share_tables_show_what_each_share_buys() -> None:
 
 
 def test_the_tables_in_the_documentation_are_those_the_command_prints(prices: list[dict]) -> None:
-    text = (Path(__file__).resolve().parents[3] / "docs" / "derivations" / "multiscale.md").read_text(encoding="utf-8")
+    text = (Path(__file__).resolve().parents[3] / "docs" / "derivations" / "tracks.md").read_text(encoding="utf-8")
 
     def row_of(first: str) -> list[str]:
         line = next(line for line in text.splitlines() if line.replace("*", "").startswith(f"| {first} |"))
