@@ -21,7 +21,7 @@ from sfumato.base.numbers.odds import (
     odds_at,
     renyi_epsilon,
 )
-from sfumato.papers.cip.several_moments import compound_loss_bound, compound_loss_exact, two_axis_loss
+from sfumato.papers.cip.several_moments import compound_loss_bound, compound_loss_exact
 from sfumato.tracks.losses.gaussian_loss import (
     basic_losses,
     loss_matrix,
@@ -203,7 +203,6 @@ def test_a_point_without_noise_is_infinitely_exposed_and_its_neighbours_are_not(
     assert math.isinf(worst_direction(loss_matrix(prior, noise, [3, 4]))[0])
     assert math.isinf(compound_loss_exact(loss_matrix(prior, noise, [3, 4])))
     assert math.isinf(compound_loss_bound(loss_matrix(prior, noise, [3, 4])))
-    assert math.isinf(two_axis_loss(loss_matrix(prior, noise, [3, 4]), np.eye(2)).upper)
 
 
 def test_noise_of_rank_one_along_the_prior_slope_protects_with_the_pseudo_inverse() -> None:
@@ -279,32 +278,6 @@ def test_the_sign_vector_maximum_is_the_brute_force_one_and_below_the_bound() ->
         inside = rng.uniform(-1, 1, (2000, size))
         assert np.einsum("ij,jk,ik->i", inside, loss, inside).max() <= brute * (1 + 1e-12)
     assert compound_loss_exact(np.eye(20)) == pytest.approx(20)
-
-
-def test_two_axes_are_bracketed_between_the_larger_single_maximum_and_their_sum() -> None:
-    rng = np.random.default_rng(3)
-    for size in (1, 2, 4, 7):
-        x, y = random_covariance(rng, size), random_covariance(rng, size)
-        found = two_axis_loss(x, y)
-        singles = compound_loss_exact(x), compound_loss_exact(y)
-        assert max(singles) * (1 - 1e-12) <= found.lower <= found.upper <= sum(singles) * (1 + 1e-12)
-        assert found.upper <= 1.05 * found.lower
-        angles = rng.uniform(0, 2 * np.pi, (20_000, size))
-        moves_x, moves_y = np.cos(angles), np.sin(angles)
-        values = np.einsum("ij,jk,ik->i", moves_x, x, moves_x) + np.einsum("ij,jk,ik->i", moves_y, y, moves_y)
-        assert values.max() <= found.upper * (1 + 1e-12)
-        reached = found.move[:, 0] @ x @ found.move[:, 0] + found.move[:, 1] @ y @ found.move[:, 1]
-        assert np.all(np.linalg.norm(found.move, axis=1) <= 1 + 1e-12)
-        assert reached == pytest.approx(found.lower, rel=1e-9)
-    assert two_axis_loss(np.array([[3.0]]), np.array([[5.0]])).upper == 5.0
-
-
-def test_two_axes_together_can_lose_more_than_either_alone() -> None:
-    x, y = np.array([[1.0, 0.999], [0.999, 1.0]]), np.array([[1.0, -0.999], [-0.999, 1.0]])
-    mixed = np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([[0.0, 0.0], [0.0, 1.0]])
-    assert two_axis_loss(*mixed).lower == pytest.approx(2.0)
-    assert max(compound_loss_exact(mixed[0]), compound_loss_exact(mixed[1])) == pytest.approx(1.0)
-    assert two_axis_loss(x, y).exact
 
 
 # --- odds, delta, epsilon ---

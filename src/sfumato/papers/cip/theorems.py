@@ -16,7 +16,7 @@ from scipy.linalg import block_diag
 
 from sfumato.base.arrays import FloatArray, finite, from_zero, positive
 from sfumato.base.errors import InputError
-from sfumato.papers.cip.several_moments import TwoAxisLoss, two_axis_loss
+from sfumato.papers.cip.several_moments import compound_loss_bound
 from sfumato.tracks.losses.gaussian_loss import checked_indices, checked_pair, loss_matrix
 
 # --------------------------------------------------------------------------- Theorem 3.1
@@ -27,17 +27,6 @@ def prior_posterior_gap(epsilon: float, *, order: float, delta: float) -> float:
     if not order > 1 or not 0 < delta < 1:
         raise InputError(f"order is {order:g} and delta {delta:g}.", "They need order > 1 and 0 < delta < 1.")
     return from_zero(epsilon, "epsilon") - math.log(delta) / (order - 1)
-
-
-def best_prior_posterior_gap(mu: float, *, delta: float) -> float:
-    """Theorem 3.1 at its best order, for Gaussian noise with ε(λ) = λμ²/2: μ²/2 + μ√(2 log 1/δ).
-
-    The exact quantile is μ²/2 + μΦ⁻¹(1-δ) (:func:`sfumato.base.numbers.odds.odds_at` gives its exponential).
-    """
-    positive(mu, "mu", at_most=1e100)
-    if not 0 < delta < 1:
-        raise InputError(f"delta is {delta:g}.", "It must lie strictly between 0 and 1.")
-    return mu * mu / 2 + mu * math.sqrt(-2 * math.log(delta))
 
 
 def expected_gaps(mu: float) -> tuple[float, float]:
@@ -245,19 +234,15 @@ def composed_loss(
     return float(np.linalg.eigvalsh(matrix)[-1]) if np.all(np.isfinite(matrix)) else math.inf
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class IndependentDimensions:
-    """Two independent axes: the published sum 1/σ_s² + α_x* + α_y*, and the exact maximum per unit radius."""
-
-    published: float
-    exact: TwoAxisLoss
-
-
 def independent_dimensions(
     priors: tuple[npt.ArrayLike, npt.ArrayLike], noises: tuple[npt.ArrayLike, npt.ArrayLike], secret: Sequence[int]
-) -> IndependentDimensions:
-    """[Meehan2021, Cor. 7.2.1] times |S|, beside the exact maximum over ‖Δ_k‖ ≤ 1 at every time."""
-    bounds = [gp_loss_bound(prior, noise, secret) for prior, noise in zip(priors, noises, strict=True)]
-    published = max(b.direct for b in bounds) + sum(b.inferential for b in bounds)
-    matrices = [loss_matrix(prior, noise, list(secret)) for prior, noise in zip(priors, noises, strict=True)]
-    return IndependentDimensions(len(secret) * published, two_axis_loss(matrices[0], matrices[1]))
+) -> tuple[float, float]:
+    """Two independent axes: |S|(1/σ_s² + α_x* + α_y*) as in [Meehan2021, Cor. 7.2.1], and |S| times the larger loss.
+
+    The second is the exact maximum over ‖Δ_k‖ ≤ 1 for one moment, and above it for several.
+    """
+    axes = list(zip(priors, noises, strict=True))
+    bounds = [gp_loss_bound(prior, noise, secret) for prior, noise in axes]
+    published = max(bound.direct for bound in bounds) + sum(bound.inferential for bound in bounds)
+    larger = max(compound_loss_bound(loss_matrix(prior, noise, list(secret))) for prior, noise in axes)
+    return len(secret) * published, larger
