@@ -46,7 +46,8 @@ def moved_modules() -> str:
 
 def implications() -> str:
     """What implies what, of all notions of privacy."""
-    from sfumato.papers.map_of_notions import table
+    sys.path.append(str(Path(__file__).parent))  # MkDocs runs this file alone, out of its folder
+    from map_of_notions import table
 
     return table()
 

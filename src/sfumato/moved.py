@@ -79,7 +79,6 @@ MOVED: dict[str, tuple[str, ...]] = {
         "reproductions": "papers",
         "report.drawing": "base.drawing.elements base.drawing.scales base.drawing.map_sheet",
         "reproductions.picture": "papers.picture base.drawing.panels base.drawing.scales",
-        "reproductions.map_of_notions": "papers.map_of_notions",
         "secret": "tracks.secret",
         "service": "collect.service",
         "service.app": "collect.service.app",
@@ -95,6 +94,8 @@ GONE: dict[str, str] = {
     "sfumato.cli.protected_spark": "Run `sfumato protect --engine spark`, or see docs/scaling.md.",
     "sfumato.leakage.hyper": "Every leakage of a channel is in sfumato.channels.measures.all_measures.",
     "sfumato.engines.spark_sums": "Sum on Spark, and give the counts to sfumato.collect.estimation.",
+    "sfumato.reproductions.map_of_notions": "The map is drawn in docs/notions.md; the implications are in "
+    "sfumato.channels.conversions.implications.",
     "sfumato.engines.spark_audit": "Audit a sample of people with `sfumato audit`.",
 }
 

@@ -8,14 +8,14 @@ from xml.etree import ElementTree as ET
 
 import made_tables
 import pytest
+from map_of_notions import draw
 from repository import ROOT
 
 from sfumato.channels.conversions.implications import IMPLICATIONS
 from sfumato.channels.conversions.routes import NOTIONS, Facts, convert
-from sfumato.papers.map_of_notions import draw
 
 PAGE = ROOT / "docs" / "notions.md"
-AGAIN = "run: python -m sfumato.papers.map_of_notions docs"
+AGAIN = "run: python scripts/map_of_notions.py docs"
 
 
 def test_the_picture_is_the_one_drawn_from_the_code() -> None:

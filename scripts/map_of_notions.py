@@ -1,6 +1,6 @@
 """The map of notions: one picture of what implies what, drawn from the table of implications that `convert` reads.
 
-    python -m sfumato.papers.map_of_notions docs
+    python scripts/map_of_notions.py docs
 
 A solid arrow is attained by some channel, a dashed one is only valid. A test draws it again and compares.
 """
