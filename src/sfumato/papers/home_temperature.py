@@ -56,7 +56,7 @@ def run(*, quick: bool = False) -> Reproduction:
             }
         )
     band = quartiles(0)
-    tables, panels = periodic_panels(list(band), band=(band[0], band[2]), median=band[1], every=not quick)
+    tables, panels = periodic_panels(band, every=not quick)
     widths = next(iter(tables.values()))
     weather, dining, room = (off[name] for name in ("weather (field 5)", "dining room (field 3)", "room (field 4)"))
     claims = (

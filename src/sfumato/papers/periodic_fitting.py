@@ -7,10 +7,10 @@ The periodic kernel is a sum of lines, σ² Σ_m c_m cos(2π m d / p) with c_m =
 is σ²(F Fᵀ + ρI), ρ = τ²/σ². One thin singular value decomposition of F gives the likelihood for every ρ: O(n r²) for r
 lines, at any timestamps, without an n x n matrix. The variance is profiled out and ρ searched inside.
 
-The period is found unless given: periods from four usual gaps to two thirds of the span are tried by regression on
-three harmonics, the best are scored by their likelihood at several length scales, and the best of those polished. A
-period shorter than the sampling resolves would alias to anything, so p l / 2π, the time over which values are alike,
-must be at least half the usual gap (``resolved``).
+Periods from four usual gaps to two thirds of the span are tried by regression on three harmonics, the best are scored
+by their likelihood at several length scales, and the best of those polished. A period shorter than the sampling
+resolves would alias to anything, so p l / 2π, the time over which values are alike, must be at least half the usual gap
+(``resolved``).
 """
 
 from __future__ import annotations
@@ -29,9 +29,6 @@ from sfumato.tracks.priors.kernels import Periodic
 LENGTH_SCALES = (0.01, 100.0)
 """The length scale is a pure number: how much of the period two moments may be apart and still be alike."""
 _RATIOS = np.exp(np.linspace(math.log(1e-10), math.log(1e4), 57))
-_HARMONICS = 3
-_CANDIDATES = 6
-_FAINT = 1e-14
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +40,6 @@ class PeriodicFit:
     sd: float
     nugget: float
     log_likelihood: float
-    evaluations: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +54,14 @@ def fit_periodic(
     times_s: FloatArray,
     values: FloatArray,
     *,
-    period_s: float | None = None,
     periods_s: tuple[float, float] | None = None,
     length_scales: tuple[float, float] = (0.05, 20.0),
-    nugget: bool = True,
     assumed: Assumed | None = None,
     resolved: bool = True,
 ) -> PeriodicFit:
     """The maximum likelihood of (n, coordinates) values around 0, the same kernel for every coordinate.
 
-    ``period_s`` fixes the period; ``periods_s`` limits the search (default: four usual gaps to two thirds of the span).
+    ``periods_s`` limits the search (default: four usual gaps to two thirds of the span).
     ``resolved=False`` also admits kernels that the sampling cannot tell from noise.
     """
     low, high = length_scales
@@ -78,31 +72,23 @@ def fit_periodic(
     usual = float(np.median(gaps[gaps > 0]))
     shortest, longest = (4 * usual, span / 1.5) if periods_s is None else periods_s
     least = math.log(math.pi * usual) if resolved else -math.inf  # of log(period) + log(length scale)
-    if period_s is not None:
-        if not 0 < period_s <= 1e6 * span:
-            raise InputError(f"The period is {period_s:g} s.", "It must be greater than 0.")
-        candidates = np.array([period_s])
-    else:
-        if not 0 < shortest < longest:
-            raise InputError(
-                f"No period between {shortest:g} and {longest:g} s can be found in {span:g} s.",
-                "Give the period, or values over more than two periods.",
-            )
-        candidates = _likely_periods(times_s, values, shortest, longest, span)
-    count = 0
+    if not 0 < shortest < longest:
+        raise InputError(
+            f"No period between {shortest:g} and {longest:g} s can be found in {span:g} s.",
+            "Give values over more than two periods.",
+        )
+    candidates = _likely_periods(times_s, values, shortest, longest, span)
 
     def score(log_length: float, log_period: float) -> tuple[float, float, float]:
-        nonlocal count
         if log_length + log_period < least:
             return math.inf, 1.0, 1.0
-        count += 1
-        return _profile(times_s, values, math.exp(log_length), math.exp(log_period), nugget, assumed)
+        return _profile(times_s, values, math.exp(log_length), math.exp(log_period), assumed)
 
     lengths = np.linspace(math.log(max(low, 0.15)), math.log(min(high, 5.0)), 7)
     starts = sorted((score(l, math.log(p))[0], l, math.log(p)) for p in candidates for l in lengths)
     best = (math.inf, 0.0, 0.0)
     for _, l, p in starts[:3]:
-        best = min(best, _polished(score, l, p, (math.log(low), math.log(high)), _allowed(period_s, shortest, longest)))
+        best = min(best, _polished(score, (l, p), np.log([low, shortest]), np.log([high, longest])))
     if math.isinf(best[0]):
         raise InputError(
             f"No length scale from {low:g} to {high:g} is resolved by points {usual:g} s apart.",
@@ -110,36 +96,22 @@ def fit_periodic(
         )
     value, ratio, variance = score(best[1], best[2])
     sd = math.sqrt(variance)
-    found_s = math.exp(best[2]) if period_s is None else float(period_s)
-    return PeriodicFit(math.exp(best[1]), found_s, sd, math.sqrt(ratio) * sd, -value, count)
-
-
-def _allowed(period_s: float | None, shortest: float, longest: float) -> tuple[float, float] | None:
-    return None if period_s is not None else (math.log(shortest), math.log(longest))
+    return PeriodicFit(math.exp(best[1]), math.exp(best[2]), sd, math.sqrt(ratio) * sd, -value)
 
 
 def _polished(
     score: Callable[[float, float], tuple[float, float, float]],
-    length: float,
-    period: float,
-    lengths: tuple[float, float],
-    periods: tuple[float, float] | None,
+    start: tuple[float, float],
+    lows: FloatArray,
+    highs: FloatArray,
 ) -> tuple[float, float, float]:
-    """(value, log length, log period) of a local search from one start; the period stays where it is given."""
-
-    if periods is None:
-        around = (max(lengths[0], length - 0.6), min(lengths[1], length + 0.6))
-        line = scipy.optimize.minimize_scalar(
-            lambda l: score(l, period)[0], bounds=around, method="bounded", options={"xatol": 1e-7}
-        )
-        return float(line.fun), float(line.x), period
-    lows, highs = (lengths[0], periods[0]), (lengths[1], periods[1])
+    """(value, log length, log period) of a local search from one start, within limits."""
 
     def cost(x: FloatArray) -> float:
         inside = np.clip(x, lows, highs)
         return score(float(inside[0]), float(inside[1]))[0]
 
-    near = np.array([[length, period], [length + 0.1, period], [length, period + 0.01]])
+    near = np.array(start) + np.array([[0.0, 0.0], [0.1, 0.0], [0.0, 0.01]])
     best, value, *_ = scipy.optimize.fmin(
         cost, near[0], xtol=1e-8, ftol=1e-10, maxiter=400, full_output=True, disp=False, initial_simplex=near
     )
@@ -150,7 +122,7 @@ def _polished(
 def features(times_s: FloatArray, length_scale: float, period_s: float) -> FloatArray:
     """F with F Fᵀ = the unit periodic kernel at these times, (n, lines)."""
     omega, carried = Periodic(period_s, length_scale).spectral_lines()
-    strong = carried > _FAINT
+    strong = carried > 1e-14
     omega, carried = omega[strong], carried[strong]
     angle = np.outer(times_s, omega)
     size = np.sqrt(carried)
@@ -159,7 +131,7 @@ def features(times_s: FloatArray, length_scale: float, period_s: float) -> Float
 
 
 def _profile(
-    times_s: FloatArray, values: FloatArray, length: float, period_s: float, nugget: bool, assumed: Assumed | None
+    times_s: FloatArray, values: FloatArray, length: float, period_s: float, assumed: Assumed | None
 ) -> tuple[float, float, float]:
     """(-log-likelihood, τ²/σ², σ²) at the best ratio, or at the assumed one."""
     n, axes = values.shape
@@ -168,10 +140,7 @@ def _profile(
     rest = max(float(np.sum((values - left @ along) ** 2)), 0.0)
     power, squares = np.sum(along**2, axis=1), size**2
     outside = n - size.size
-    if assumed is not None:
-        ratios = np.array([assumed.white_sd**2 / assumed.sd**2])
-    else:
-        ratios = _RATIOS if nugget else _RATIOS[:1]
+    ratios = _RATIOS if assumed is None else np.array([assumed.white_sd**2 / assumed.sd**2])
 
     def at(ratio: FloatArray) -> tuple[FloatArray, FloatArray]:
         spread = squares[:, None] + ratio[None, :]
@@ -200,7 +169,7 @@ def _likely_periods(
     """The periods whose first harmonics explain most, on a grid four times finer than 1/span, best first."""
     count = min(max(int(4 * span * (1 / shortest - 1 / longest)) + 2, 40), 4000)
     periods = 1 / np.linspace(1 / longest, 1 / shortest, count)
-    order = np.arange(1, _HARMONICS + 1)
+    order = np.arange(1, 4)
     left = np.empty(count)
     for k, period in enumerate(periods):
         angle = (2 * math.pi / period) * np.outer(times_s, order)
@@ -209,6 +178,6 @@ def _likely_periods(
         left[k] = float(np.sum((values - design @ found) ** 2))
     padded = np.concatenate([[math.inf], left, [math.inf]])
     dips = np.flatnonzero((left <= padded[:-2]) & (left <= padded[2:]))
-    best = periods[dips[np.argsort(left[dips])][:_CANDIDATES]]
+    best = periods[dips[np.argsort(left[dips])][:6]]
     parts = np.concatenate([best, best / 2, best / 3])
     return np.unique(parts[(parts >= shortest) & (parts <= longest)])

@@ -54,10 +54,10 @@ def run(*, quick: bool = False) -> Reproduction:
 
 
 def periodic_panels(
-    lengths: list[float], *, band: tuple[float, float], median: float, every: bool = True
+    quartiles: tuple[float, float, float], *, every: bool
 ) -> tuple[dict[str, list[_Row]], list[BandPanel]]:
-    """Panels e to h at other length scales, for a prior of one's own; e and h alone unless ``every``."""
-    return _panels("periodic", np.array(lengths), (band[0], median, band[1]), solved=None if every else 0)
+    """Panels e to h at the quartiles of another prior's length scales; e and h alone unless ``every``."""
+    return _panels("periodic", np.array(quartiles), quartiles, solved=None if every else 0)
 
 
 def _panels(
