@@ -12,7 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypedDict, Unpack
 
 from sfumato.base.errors import InputError
 from sfumato.papers.statements import statement
@@ -89,20 +89,27 @@ class Claim:
         return f"{self.verdict:<17s} {whose} {self.words}{numbers}{why}{surprise}"
 
 
+class Said(TypedDict, total=False):
+    """What is said of a claim beside its numbers: whose it is, what is recorded of it, and why."""
+
+    whose: str
+    recorded: Seen
+    because: str
+
+
 def check(
     words: str,
     held: bool,
     *,
-    whose: str = OURS,
-    recorded: Seen | None = None,
     expected: Number = None,
     measured: Number = None,
     tolerance: float | None = None,
-    because: str = "",
+    **said: Unpack[Said],
 ) -> Claim:
     """A claim whose truth was just computed; what is recorded follows from the row's verdict unless said."""
-    if recorded is None:
-        recorded = "fails" if whose != OURS and statement(whose).verdict in ("false", "differs") else "holds"
+    whose, because = said.get("whose", OURS), said.get("because", "")
+    likely: Seen = "fails" if whose != OURS and statement(whose).verdict in ("false", "differs") else "holds"
+    recorded = said.get("recorded", likely)
     return Claim(words, whose, "holds" if held else "fails", recorded, expected, measured, tolerance, because)
 
 
@@ -113,25 +120,14 @@ def near(
     *,
     tolerance: float,
     relative: bool = True,
-    whose: str = OURS,
-    recorded: Seen | None = None,
-    because: str = "",
+    **said: Unpack[Said],
 ) -> Claim:
     """A number against the number claimed, within a tolerance (relative unless said otherwise)."""
     if not tolerance > 0:
         raise InputError(f"The tolerance is {tolerance:g}.", "It must be greater than 0.")
     off = abs(measured - expected) / (abs(expected) if relative and expected else 1.0)
     held = math.isfinite(measured) and off <= tolerance
-    return check(
-        words,
-        held,
-        whose=whose,
-        recorded=recorded,
-        expected=expected,
-        measured=measured,
-        tolerance=tolerance,
-        because=because,
-    )
+    return check(words, held, expected=expected, measured=measured, tolerance=tolerance, **said)
 
 
 def cannot_check(words: str, *, whose: str, because: str, recorded: Seen = "cannot be checked") -> Claim:

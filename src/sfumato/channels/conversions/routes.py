@@ -17,8 +17,6 @@ from sfumato.channels.conversions.implications import IMPLICATIONS, Facts, Impli
 
 __all__ = ["Facts", "Implication", "Route", "convert", "tightest"]
 
-ROUNDING = 1e-13
-
 
 @dataclass(frozen=True, slots=True)
 class Route:
@@ -131,7 +129,7 @@ def _better(value: float, steps: int, old: Route) -> bool:
 def _outwards(value: float, larger_is_worse: bool) -> float:
     if not math.isfinite(value) or value == 0:
         return value
-    return value * (1 + ROUNDING) if larger_is_worse else value * (1 - ROUNDING)
+    return value * (1 + 1e-13) if larger_is_worse else value * (1 - 1e-13)
 
 
 Group = Literal["every prior", "one prior", "a guess", "the average", "graded by distance", "a trusted mixer"]

@@ -34,8 +34,6 @@ from sfumato.channels.measures.g_leakage import Gain, identity_gain
 FEW = 5
 """Fewer samples than this per cell of the table of inputs and outputs are too few to see what is in it."""
 
-MOST_CELLS = 25_000_000
-
 
 @dataclass(frozen=True, slots=True)
 class Estimated:
@@ -71,7 +69,7 @@ class Samples:
             if values.min() < 0 or values.max() >= count:
                 raise InputError(f"A sample's {name} lies outside 0 .. {count - 1}.", "Give indexes.")
             object.__setattr__(self, name, values.astype(np.int64))
-        if self.inputs * self.outputs > MOST_CELLS:
+        if self.inputs * self.outputs > 25_000_000:
             raise InputError(
                 f"{self.inputs} inputs and {self.outputs} outputs are too many for a table.",
                 "Coarsen the outputs, or give them as points for the nearest-neighbour estimate.",

@@ -101,20 +101,20 @@ def design(
     if remap and costs.shape[0] != costs.shape[1]:
         raise InputError("--remap needs a square distortion.", "Use hamming, euclidean or a square file.")
     task = ChannelTask(
-        prior=law,
-        distortion=costs,
-        epsilon=epsilon,
+        law,
+        costs,
+        epsilon,
         distortion_name=name,
         grid=cells,
         plane_error=plane_error,
         priors=prior_set_of(priors, law, counts, set_error),
         epsilon_low=epsilon_low,
-        gap=gap,
-        most_seconds=max_seconds,
-        progress=tell_progress,
         rate=beta,
         average_distortion=distortion_target,
         first_weights=None if first_channel is None else first_weights(first_channel, law.probabilities),
+        gap=gap,
+        most_seconds=max_seconds,
+        progress=tell_progress,
     )
     made = design_channel(mechanism, task, remap=remap)
     tell_progress("")

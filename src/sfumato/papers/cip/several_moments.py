@@ -29,8 +29,6 @@ from sfumato.base.arrays import FloatArray, IntArray, positive
 from sfumato.base.errors import InputError
 from sfumato.tracks.losses.gaussian_loss import checked_pair, loss_matrix
 
-MOST_POINTS = 12
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WorstSubsequence:
@@ -46,8 +44,8 @@ def worst_subsequence(prior: npt.ArrayLike, noise: npt.ArrayLike, point: int) ->
     """Every subsequence that contains ``point``, exactly: 2^(n-1) sets, so short traces only."""
     sigma, gamma = checked_pair(prior, noise)
     n = len(sigma)
-    if n > MOST_POINTS:
-        raise InputError(f"{n} points have {2 ** (n - 1)} subsequences.", f"Enumerate at most {MOST_POINTS} points.")
+    if n > (most := 12):
+        raise InputError(f"{n} points have {2 ** (n - 1)} subsequences.", f"Enumerate at most {most} points.")
     if not 0 <= point < n:
         raise InputError(f"There is no point {point}.", f"The points are 0 .. {n - 1}.")
     others = [i for i in range(n) if i != point]

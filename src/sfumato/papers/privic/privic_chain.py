@@ -43,10 +43,6 @@ from sfumato.papers import Reproduction, Row
 from sfumato.papers.claims import check, near
 from sfumato.papers.picture import Picture, Simplex
 
-MOST_STATES = 2000
-_LIMIT_STEPS = 20_000
-_NO_WEIGHT = 1e-9
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EstimateChain:
@@ -159,8 +155,8 @@ def simplex_states(cells: int, parts: int) -> FloatArray:
     """Every θ with shares in {1/k, ..., 1}: the discretised simplex of [Biswas2023, Fig. 5], (states, cells)."""
     if cells < 2 or parts < cells:
         raise InputError(f"{cells} cells in {parts} parts.", "Take at least 2 cells and as many parts as cells.")
-    if math.comb(parts - 1, cells - 1) > MOST_STATES:
-        raise InputError("The simplex has too many states to enumerate.", f"At most {MOST_STATES}: take fewer parts.")
+    if math.comb(parts - 1, cells - 1) > (most := 2000):
+        raise InputError("The simplex has too many states to enumerate.", f"At most {most}: take fewer parts.")
     cuts = np.array(list(combinations(range(1, parts), cells - 1)), dtype=np.float64)
     edges = np.concatenate([np.zeros((len(cuts), 1)), cuts, np.full((len(cuts), 1), float(parts))], axis=1)
     return np.asarray(np.diff(edges, axis=1) / parts)
@@ -170,11 +166,11 @@ def channels_of(states: FloatArray, distances: FloatArray, *, beta: float, steps
     """The Blahut-Arimoto channel of every state, (states, x, y); ``steps=None`` is the limit, with exact zeros."""
     kernel = np.exp(-positive(beta, "beta") * distances)
     c = np.full(states.shape, 1.0 / states.shape[1])
-    for _ in range((_LIMIT_STEPS if steps is None else steps) - 1):
+    for _ in range((20_000 if steps is None else steps) - 1):
         c = c * ((states / (c @ kernel.T)) @ kernel)
     if steps is None:
         gains = (states / (c @ kernel.T)) @ kernel
-        c = np.where((c < _NO_WEIGHT) | ((gains < 1 - 1e-6) & (c < 1e-3)), 0.0, c)
+        c = np.where((c < 1e-9) | ((gains < 1 - 1e-6) & (c < 1e-3)), 0.0, c)
     rows = c[:, None, :] * kernel[None]
     return np.asarray(rows / rows.sum(axis=2, keepdims=True))
 

@@ -34,8 +34,6 @@ from sfumato.papers import Reproduction
 from sfumato.papers.claims import check, near
 from sfumato.papers.picture import Picture
 
-SILENT = "silent"
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dual:
@@ -73,7 +71,7 @@ def dual_problem(prior: npt.ArrayLike, distortion: npt.ArrayLike, *, beta: float
     silent = np.maximum(1.0 - scaled.sum(axis=1), 0.0)
     constant = bool(np.ptp(totals) <= 1e-12 * totals.max())
     rows = np.concatenate([scaled, silent[:, None]], axis=1)
-    names = (*(str(x) for x in range(d.shape[0])), SILENT)
+    names = (*(str(x) for x in range(d.shape[0])), "silent")
     return Dual(
         Channel(rows / rows.sum(axis=1, keepdims=True), outputs=names),
         read_only(np.append(p, 0.0)),

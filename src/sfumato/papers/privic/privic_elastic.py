@@ -23,36 +23,25 @@ from sfumato.base.things.grid import Grid
 from sfumato.channels.measures.discrete import mutual_information
 from sfumato.collect.cities import city
 
-VULNERABLE, STRONG = 93, 52
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Elasticity:
-    """How a channel treats one cell: does it stay, and how far and where is it sent?"""
+    """How a channel treats one cell: does it stay, and how far is it sent?"""
 
-    cell: int
     stays: float
     displacement: float
-    mode_cell: int
     crowd: float
     """The mean share of people at the reported cell: high where reports hide in a crowd."""
-    posterior_self: float
-    """P(x = cell | y = cell): what a report of the cell itself gives away."""
 
 
 def elasticity(channel: npt.ArrayLike, grid: Grid, cell: int, prior: npt.ArrayLike) -> Elasticity:
-    """Probability of staying, mean displacement, most likely report and crowd of ``cell`` under ``channel``."""
+    """Probability of staying, mean displacement and crowd of ``cell`` under ``channel``."""
     matrix = np.asarray(channel, dtype=np.float64)
-    p = checked_probabilities(prior, len(matrix))
-    row, reported = matrix[cell], float(p @ matrix[:, cell])
-    return Elasticity(
-        cell=int(cell),
-        stays=float(row[cell]),
-        displacement=float(row @ grid.distances_from(cell)),
-        mode_cell=int(np.argmax(row)),
-        crowd=float(row @ p),
-        posterior_self=float(p[cell] * row[cell] / reported) if reported > 0 else 0.0,
-    )
+    row, p = matrix[cell], checked_probabilities(prior, len(matrix))
+    return Elasticity(float(row[cell]), float(row @ grid.distances_from(cell)), float(row @ p))
+
+
+VULNERABLE, STRONG = 93, 52
 
 
 def island(*, reach: int = 1) -> FloatArray:
