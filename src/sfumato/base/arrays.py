@@ -72,6 +72,14 @@ def from_zero(value: float, name: str) -> float:
     return number
 
 
+def inside_one(value: float, name: str) -> float:
+    """``value`` as a float strictly between 0 and 1, or an :class:`InputError`."""
+    number = _number(value, name)
+    if not 0 < number < 1:
+        raise InputError(f"{name} is {number:g}.", "It must lie strictly between 0 and 1.")
+    return number
+
+
 def _number(value: float, name: str) -> float:
     try:
         return float(value)

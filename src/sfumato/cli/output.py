@@ -18,6 +18,8 @@ from sfumato.base.errors import SfumatoError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from sfumato.base.things.guarantees import Guarantee
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
@@ -62,6 +64,14 @@ def print_table(title: str, rows: Sequence[Mapping[str, object]], digits: int = 
         shown = (f"{value:.{digits}g}" if isinstance(value, float) else value for value in row.values())
         table.add_row(*("-" if value is None else str(value) for value in shown))
     table_console().print(table)
+
+
+def print_promise(guarantee: Guarantee, more: Mapping[str, object] | None = None) -> None:
+    """What is promised, in numbers; ``more`` numbers stand below them."""
+    typer.echo(f"Promise: {guarantee.notion}")
+    for name, number in {**guarantee.parameters, **(more or {})}.items():
+        if number is not None:
+            typer.echo(f"  {name} {number:.6g}" if isinstance(number, float) else f"  {name} {number}")
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from collections.abc import Callable
 
 from scipy.special import log_ndtr, ndtr, ndtri
 
-from sfumato.base.arrays import positive
+from sfumato.base.arrays import inside_one, positive
 from sfumato.base.errors import InputError
 
 AS_PROMISED, HARDLY_ANY = 20.0, 1000.0  # odds up to here are protection, up to there hardly any, beyond none
@@ -36,13 +36,6 @@ def _mu(mu: float) -> float:
     number = float(mu)
     if math.isnan(number) or number < 0:
         raise InputError(f"mu is {number:g}.", "It must be at least 0.")
-    return number
-
-
-def _probability(delta: float) -> float:
-    number = float(delta)
-    if not 0 < number < 1:
-        raise InputError(f"delta is {number:g}.", "It must lie strictly between 0 and 1.")
     return number
 
 
@@ -76,7 +69,7 @@ def delta_at(epsilon: float, mu: float) -> float:
 
 def epsilon_at(delta: float, mu: float) -> float:
     """The smallest ε with δ(ε) ≤ ``delta``, rounded up."""
-    delta, mu = _probability(delta), _mu(mu)
+    delta, mu = inside_one(delta, "delta"), _mu(mu)
     if math.isinf(mu):
         return math.inf
     if mu == 0 or delta_at(0.0, mu) <= delta:
@@ -94,7 +87,7 @@ def _tail_sides(threshold: float, mu: float) -> float:
 
 def odds_at(mu: float, delta: float = 0.01, *, two_sided: bool = False) -> float:
     """The factor by which odds move with probability at most ``delta``: for the truth, or (two-sided) either way."""
-    mu, delta = _mu(mu), _probability(delta)
+    mu, delta = _mu(mu), inside_one(delta, "delta")
     if mu == 0:
         return 1.0
     z = -float(ndtri(delta))
@@ -108,7 +101,7 @@ def odds_at(mu: float, delta: float = 0.01, *, two_sided: bool = False) -> float
 
 def mu_at_odds(odds: float, delta: float = 0.01) -> float:
     """The largest μ whose one-sided odds at ``delta`` are at most ``odds``, rounded down (toward privacy)."""
-    delta = _probability(delta)
+    delta = inside_one(delta, "delta")
     if not (math.isfinite(odds) and odds > 1):
         raise InputError(f"The odds are {odds:g}.", "They must be a finite number greater than 1, for instance 5.")
     z = -float(ndtri(delta))
@@ -123,7 +116,7 @@ def mu_at_odds(odds: float, delta: float = 0.01) -> float:
 
 def odds_after_coarsening(mu: float, delta: float = 0.01) -> float:
     """The largest odds an event of probability ``delta`` can carry after post-processing: δ/Φ(-μ-Φ⁻¹(1-δ))."""
-    mu, delta = _mu(mu), _probability(delta)
+    mu, delta = _mu(mu), inside_one(delta, "delta")
     exponent = math.log(delta) - float(log_ndtr(-mu + float(ndtri(delta))))
     return math.exp(exponent) if exponent < 700 else math.inf
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scipy.special import erfinv, ndtri, ndtri_exp
 from scipy.stats import binom
 
-from sfumato.base.arrays import from_zero, positive
+from sfumato.base.arrays import from_zero, inside_one, positive
 from sfumato.base.errors import InputError
 from sfumato.base.numbers.odds import epsilon_at
 from sfumato.base.things.channel import checked_probabilities
@@ -235,8 +235,7 @@ def shuffled_delta(local_epsilon: float, people: int, epsilon: float) -> float:
 def shuffled_epsilon(local_epsilon: float, people: int, delta: float) -> float:
     """The smallest epsilon (to 1e-6, rounded up) with ``shuffled_delta <= delta``; never above the local epsilon."""
     eps0 = positive(local_epsilon, "local_epsilon", at_most=100.0)
-    if not 0 < delta < 1:
-        raise InputError(f"delta is {delta}.", "It lies strictly between 0 and 1.")
+    inside_one(delta, "delta")
     low, high = 0.0, eps0
     if shuffled_delta(eps0, people, 0.0) <= delta:
         return 0.0

@@ -18,13 +18,15 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.base.arrays import FloatArray, finite
+from sfumato.base.arrays import FloatArray, finite, inside_one
 from sfumato.base.errors import InputError
 from sfumato.base.numbers.rounding import UNIT, rounded_down, rounded_up
 from sfumato.base.things.channel import checked_probabilities
 from sfumato.channels.measures.discrete import ChannelLike, epsilon_checked, ldp, lip, matrix_of
 from sfumato.channels.priors.excess import excess_of_log
 from sfumato.channels.priors.prior_sets import PriorSet
+
+_LEAST = "The smallest prior probability"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ def lip_to_ldp(epsilon: float, smallest: float) -> Converted:
     Exact supremum over all eps-LIP channels of three or more symbols. (The proof of Theorem 2 prints 2 eps
     where e^(2 eps) is meant: erratum E2.)
     """
-    eps, p = epsilon_checked(epsilon), _smallest(smallest)
+    eps, p = epsilon_checked(epsilon), inside_one(smallest, _LEAST)
     if p > 0.5:
         raise InputError(f"The smallest of several probabilities is {p}.", "It is at most 1/2.")
     return Converted(
@@ -71,8 +73,7 @@ def binary_excess(p: float, epsilon: float) -> float:
 
     The two meet at tau. 1 - p e^eps cancels just below it, by a factor of up to e^eps, so it is taken in decimals.
     """
-    if not 0 < p < 1:
-        raise InputError(f"p is {p}.", "A binary prior lies strictly between 0 and 1.")
+    inside_one(p, "p")
     eps = epsilon_checked(epsilon)
     above = math.expm1(eps)
     value = above / p
@@ -97,13 +98,13 @@ def largest_likelihood_ratio(epsilon: float, prior: npt.ArrayLike) -> Converted:
 
 def ldp_to_lip(epsilon: float, smallest: float) -> Converted:
     """eps-LDP gives ln(p_min + e^eps (1 - p_min))-LIP."""
-    eps, p = epsilon_checked(epsilon), _smallest(smallest)
+    eps, p = epsilon_checked(epsilon), inside_one(smallest, _LEAST)
     return Converted(soften(eps, p), "for any prior whose smallest probability is at least p_min", True)
 
 
 def ldp_budget_for_lip(epsilon: float, smallest: float) -> Converted:
     """The eps_LDP >= eps whose every channel is eps-LIP: ln((e^eps - p_min) / (1 - p_min))."""
-    eps, p = epsilon_checked(epsilon), _smallest(smallest)
+    eps, p = epsilon_checked(epsilon), inside_one(smallest, _LEAST)
     value = rounded_down(math.log1p(math.expm1(eps) / (1 - p)))
     return Converted(value, "for any prior whose smallest probability is at least p_min", True)
 
@@ -266,7 +267,7 @@ def largest_useful_variation(epsilon: float, smallest_1: float, smallest_2: floa
     ``min(p1, p2) * min{e^eps - 1, (e^eps - 1)(1 - p1) / (p1 e^eps)}``.
     """
     eps = epsilon_checked(epsilon)
-    p1, p2 = _smallest(smallest_1), _smallest(smallest_2)
+    p1, p2 = inside_one(smallest_1, _LEAST), inside_one(smallest_2, _LEAST)
     return rounded_down(min(p1, p2) * min(math.expm1(eps), -math.expm1(-eps) * (1 - p1) / p1))
 
 
@@ -296,12 +297,6 @@ def _distances(distances_m: npt.ArrayLike, count: int) -> FloatArray:
             f"The distances have shape {d.shape} for {count} symbols, or are negative.", "Give one per pair."
         )
     return d
-
-
-def _smallest(p: float) -> float:
-    if not 0 < p < 1:
-        raise InputError(f"The smallest prior probability is {p}.", "It lies strictly between 0 and 1.")
-    return float(p)
 
 
 def _support(prior: npt.ArrayLike) -> FloatArray:

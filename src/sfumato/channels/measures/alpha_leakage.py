@@ -56,8 +56,8 @@ def sibson_information(channel: ChannelLike, prior: npt.ArrayLike, order: float)
             moved = np.where(posterior > 0, posterior * np.expm1((alpha - 1) * log_lift), 0.0).sum(axis=0)
         total = float(m @ np.expm1(np.log1p(moved) / alpha))  # sum_y (...)^(1/alpha) - 1
         return max(0.0, alpha / (alpha - 1) * math.log1p(total))
-    inner = _log_sum_exp(log_p[:, None] + alpha * log_lift, axis=0) / alpha + np.log(m)
-    return max(0.0, alpha / (alpha - 1) * float(_log_sum_exp(inner[:, None], axis=0)[0]))
+    inner = log_sum_exp(log_p[:, None] + alpha * log_lift, axis=0) / alpha + np.log(m)
+    return max(0.0, alpha / (alpha - 1) * float(log_sum_exp(inner[:, None], axis=0)[0]))
 
 
 def arimoto_information(channel: ChannelLike, prior: npt.ArrayLike, order: float) -> float:
@@ -71,8 +71,8 @@ def arimoto_information(channel: ChannelLike, prior: npt.ArrayLike, order: float
         return sibson_information(q, tilt(p, alpha), alpha)
     with np.errstate(divide="ignore"):  # the tilted prior would underflow: the same in logarithms
         logs = alpha * (np.log(p)[:, None] + np.log(q[:, q.max(axis=0) > 0]))
-    after = float(_log_sum_exp(_log_sum_exp(logs, axis=0)[:, None] / alpha, axis=0)[0])
-    before = float(_log_sum_exp(alpha * np.log(p)[:, None], axis=0)[0]) / alpha
+    after = float(log_sum_exp(log_sum_exp(logs, axis=0)[:, None] / alpha, axis=0)[0])
+    before = float(log_sum_exp(alpha * np.log(p)[:, None], axis=0)[0]) / alpha
     return max(0.0, alpha / (alpha - 1) * (after - before))
 
 
@@ -92,7 +92,7 @@ def renyi_entropy(prior: npt.ArrayLike, order: float) -> float:
         return max(0.0, float(-(p * np.log(p)).sum()))
     if abs(alpha - 1) * float(np.abs(np.log(p)).max()) < 0.5:
         return max(0.0, math.log1p(float((p * np.expm1((alpha - 1) * np.log(p))).sum())) / (1 - alpha))
-    return max(0.0, float(_log_sum_exp(alpha * np.log(p)[:, None], axis=0)[0]) / (1 - alpha))
+    return max(0.0, float(log_sum_exp(alpha * np.log(p)[:, None], axis=0)[0]) / (1 - alpha))
 
 
 def tilt(prior: npt.ArrayLike, order: float) -> FloatArray:
@@ -107,7 +107,8 @@ def tilt(prior: npt.ArrayLike, order: float) -> FloatArray:
     return out
 
 
-def _log_sum_exp(values: FloatArray, axis: int) -> FloatArray:
+def log_sum_exp(values: FloatArray, axis: int) -> FloatArray:
+    """ln of the sum of e^values along an axis, where e^values is no number too."""
     top = values.max(axis=axis, keepdims=True)
     with np.errstate(under="ignore"):
         total = np.exp(values - top).sum(axis=axis)

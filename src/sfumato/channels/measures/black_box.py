@@ -25,7 +25,7 @@ import numpy.typing as npt
 from scipy.spatial import cKDTree
 from scipy.special import betaincinv
 
-from sfumato.base.arrays import FloatArray, IntArray, finite
+from sfumato.base.arrays import FloatArray, IntArray, finite, inside_one
 from sfumato.base.errors import InputError
 from sfumato.base.randomness import Random, randomness
 from sfumato.base.things.channel import checked_probabilities
@@ -137,7 +137,7 @@ def vulnerability(samples: Samples, gain: Gain | None = None, *, beta: float = 0
     low, high = wanted.range
     if low < 0 or high > 1:
         raise InputError(f"The gain lies in [{low:g}, {high:g}].", "Scale it into [0, 1].")
-    share = checked_beta(beta) / 2
+    share = inside_one(beta, "The error probability") / 2
     value = min(1.0, float(wanted.best(samples.joint()).sum()))
     upper = min(1.0, value + math.sqrt(math.log(1 / share) / 2 * float(samples.weights @ samples.weights)))
     return Estimated(value, _held_out(samples, wanted, share, rng), upper)
@@ -158,7 +158,7 @@ def min_entropy_leakage(samples: Samples, *, beta: float = 0.05, rng: Random = N
     else:
         n = samples.x.size
         plug = float(np.bincount(samples.x).max()) / n
-        above = math.sqrt(math.log(4 / checked_beta(beta)) / (2 * n))
+        above = math.sqrt(math.log(4 / inside_one(beta, "The error probability")) / (2 * n))
         below = math.sqrt(math.log(4 * samples.inputs / beta) / (2 * n))  # for every symbol at once: one was picked
         before = (plug, max(plug - below, 1 / samples.inputs), min(1.0, plug + above))
         found = vulnerability(samples, beta=beta / 2, rng=rng)
@@ -187,7 +187,7 @@ def ratios(samples: Samples, *, beta: float = 0.05) -> Ratios:
     counts = samples.counts
     rows = np.flatnonzero(counts.sum(axis=1) > 0)
     k, n = counts[rows].astype(float), counts[rows].sum(axis=1, keepdims=True).astype(float)
-    tail = checked_beta(beta) / (2 * k.size)
+    tail = inside_one(beta, "The error probability") / (2 * k.size)
     low = np.where(k > 0, betaincinv(np.maximum(k, 1e-300), n - k + 1, tail), 0.0)
     high = np.where(k < n, betaincinv(k + 1, np.maximum(n - k, 1e-300), 1 - tail), 1.0)
     plug = k / n
@@ -276,13 +276,6 @@ def own_seed(*arrays: npt.NDArray[np.generic]) -> int:
     return int.from_bytes(digest.digest()[:16], "big")
 
 
-def checked_beta(beta: float) -> float:
-    """An error probability strictly between 0 and 1."""
-    if not 0 < beta < 1:
-        raise InputError(f"The error probability is {beta}.", "It lies strictly between 0 and 1, for example 0.05.")
-    return float(beta)
-
-
 def samples_of_labels(
     x: Sequence[str], y: Sequence[str], *, inputs: Sequence[str] | None = None, outputs: Sequence[str] | None = None,
     prior: npt.ArrayLike | None = None,
@@ -315,7 +308,7 @@ def neighbour_risk(
     where = finite(points, "The points", dimensions=2)
     if truth.ndim != 1 or truth.size != len(where) or truth.size < 4 or not np.issubdtype(truth.dtype, np.integer):
         raise InputError("There are fewer than 4 samples, or not one input per point.", "Give pairs of samples.")
-    share = checked_beta(beta) / 2
+    share = inside_one(beta, "The error probability") / 2
     order = randomness(own_seed(truth, where) if rng is None else rng).permutation(truth.size)
     learn, test = order[: truth.size // 2], order[truth.size // 2 :]
     count = neighbours if neighbours is not None else max(1, round(math.log(learn.size) ** 2 / 4))

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from sfumato.base.arrays import FloatArray, Solved, positive
 from sfumato.base.errors import NotConverged
 from sfumato.channels.measures.alpha_leakage import checked_order, sibson_information
-from sfumato.channels.measures.discrete import ChannelLike, matrix_and_prior, matrix_of, mutual_information
+from sfumato.channels.measures.discrete import ChannelLike, matrix_and_prior, mutual_information, used_outputs
 
 Pieces = Callable[[FloatArray], tuple[float, FloatArray, FloatArray]]
 """p -> (F, its gradient, d2phi/dm2 for each output: the Hessian is A diag(.) A')."""
@@ -32,7 +32,7 @@ def shannon_capacity(channel: ChannelLike, *, gap: float = 1e-12, most_steps: in
     ``objective`` is what that prior attains, ``lower_bound`` the same, and ``gap`` the certified *absolute* distance in
     nats to max_x D(Q_x || m), which no prior can exceed.
     """
-    q = _used(channel)
+    q = used_outputs(channel)
     own = np.where(q > 0, q * np.log(np.where(q > 0, q, 1.0)), 0.0).sum(axis=1)
 
     def pieces(p: FloatArray) -> tuple[float, FloatArray, FloatArray]:
@@ -51,7 +51,7 @@ def sibson_capacity(
     exp((alpha - 1) / alpha * it) = max_p sum_y (sum_x p(x) Q(y | x)^alpha)^(1 / alpha), concave in p.
     """
     alpha = float(order)
-    q = _used(channel)
+    q = used_outputs(channel)
     if alpha == math.inf:
         value = max(0.0, math.log(float(q.max(axis=0).sum())))
         return Solved(np.full(q.shape[0], 1.0 / q.shape[0]), "exact", 0, None, value, value)
@@ -81,16 +81,22 @@ def _far_from_order_one(q: FloatArray, alpha: float, gap: float, most_steps: int
     with np.errstate(divide="ignore", under="ignore"):
         powered = np.exp(alpha * (np.log(q) - np.log(top)))  # (Q / max_x Q)^alpha: at most 1, no overflow
 
-    def pieces(p: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-        inner = p @ powered
-        outer = top * inner ** (1 / alpha)
-        slope = outer / (alpha * inner)
-        return float(outer.sum()), powered @ slope, (1 / alpha - 1) * slope / inner
-
-    found = largest_on_simplex(pieces, powered, gap=0.5 * gap, most_steps=most_steps)
+    found = largest_on_simplex(sums_of_powers(powered, top, 1 / alpha), powered, gap=0.5 * gap, most_steps=most_steps)
     low = sibson_information(q, found.prior, alpha)
     apart = alpha / (alpha - 1) * math.log1p(max(0.0, found.gap) / found.value)
     return Solved(found.prior, "converged", found.steps, apart, low, low)
+
+
+def sums_of_powers(powered: FloatArray, weights: FloatArray, power: float) -> Pieces:
+    """F(p) = sum_y w_y (p A)_y^power, concave for a power of at most 1."""
+
+    def pieces(p: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        inner = p @ powered
+        outer = weights * inner**power
+        slope = power * outer / inner
+        return float(outer.sum()), powered @ slope, (power - 1) * slope / inner
+
+    return pieces
 
 
 def _near_order_one(q: FloatArray, alpha: float, gap: float, most_steps: int) -> Solved[FloatArray]:
@@ -124,11 +130,6 @@ def _solved(pieces: Pieces, q: FloatArray, gap: float, most_steps: int) -> Solve
     found = largest_on_simplex(pieces, q, gap=gap, most_steps=most_steps)
     value = max(0.0, found.value)
     return Solved(found.prior, "converged", found.steps, max(0.0, found.gap), value, value)
-
-
-def _used(channel: ChannelLike) -> FloatArray:
-    q = matrix_of(channel)
-    return q[:, q.max(axis=0) > 0]
 
 
 class Maximum(NamedTuple):

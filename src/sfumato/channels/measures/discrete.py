@@ -63,6 +63,12 @@ def matrix_of(channel: ChannelLike) -> FloatArray:
     return channel.matrix if isinstance(channel, Channel) else checked_rows(channel)
 
 
+def used_outputs(channel: ChannelLike) -> FloatArray:
+    """The checked matrix without the outputs that no input gives."""
+    q = matrix_of(channel)
+    return q[:, q.max(axis=0) > 0]
+
+
 def lift(channel: ChannelLike, prior: npt.ArrayLike) -> FloatArray:
     """r[x, y] = P(y | x) / P(y); NaN in the columns of outputs that never occur under the prior."""
     q, p = matrix_and_prior(channel, prior)

@@ -22,15 +22,15 @@ from scipy.spatial.distance import pdist
 from sfumato.base.arrays import FloatArray
 from sfumato.base.errors import InputError
 from sfumato.base.numbers.odds import least_that_holds
-from sfumato.channels.measures.alpha_leakage import checked_order
-from sfumato.channels.measures.capacity import largest_on_simplex
-from sfumato.channels.measures.discrete import ChannelLike, ldp, matrix_of
+from sfumato.channels.measures.alpha_leakage import checked_order, log_sum_exp
+from sfumato.channels.measures.capacity import largest_on_simplex, sums_of_powers
+from sfumato.channels.measures.discrete import ChannelLike, ldp, matrix_of, used_outputs
 
 
 def renyi_ldp(channel: ChannelLike, order: float) -> float:
     """The largest Rényi divergence of an order above 0 between two rows, in nats."""
     alpha = checked_order(order)
-    q = _used(channel)
+    q = used_outputs(channel)
     if alpha == math.inf:
         return ldp(q)
     if alpha >= 1 and np.any(q == 0):
@@ -65,7 +65,7 @@ def ldp_delta(channel: ChannelLike, epsilon: float) -> float:
     """The smallest delta of (epsilon, delta)-LDP, exact: max over pairs of sum_y (Q(y|x) - e^eps Q(y|x'))^+."""
     if not (math.isfinite(epsilon) and epsilon >= 0):
         raise InputError(f"epsilon is {epsilon}.", "It must be a finite number of at least 0.")
-    q = _used(channel)
+    q = used_outputs(channel)
     if epsilon > 700:
         return float(max(np.where(q == 0, row, 0.0).sum(axis=1).max() for row in q))
     factor = math.exp(epsilon)
@@ -75,7 +75,7 @@ def ldp_delta(channel: ChannelLike, epsilon: float) -> float:
 def ldp_epsilon(channel: ChannelLike, delta: float) -> float:
     """The smallest epsilon with (epsilon, delta)-LDP: the profile inverted, rounded up (0 when delta covers all)."""
     checked_delta(delta)
-    q = _used(channel)
+    q = used_outputs(channel)
     if delta == 0:
         return ldp(q)
     if ldp_delta(q, 0.0) <= delta:
@@ -103,23 +103,18 @@ def total_variation(channel: ChannelLike) -> float:
     return min(1.0, 0.5 * float(pdist(matrix_of(channel), "cityblock").max(initial=0.0)))
 
 
-def _used(channel: ChannelLike) -> FloatArray:
-    q = matrix_of(channel)
-    return q[:, q.max(axis=0) > 0]
-
-
 def alpha_beta_leakage(channel: ChannelLike, alpha: float, beta: float) -> float:
     """Maximal (alpha, beta)-leakage in nats; infinite when some report rules a symbol out and beta > 1."""
     a, b = checked_order(alpha, at_least=1.0), checked_order(beta, at_least=1.0)
     if a == 1:
         raise InputError("alpha is 1.", "Maximal (alpha, beta)-leakage is defined for alpha > 1: take 1.0001, say.")
-    q = _used(channel)
+    q = used_outputs(channel)
     if b == math.inf:
         return math.inf if a < math.inf and np.any(q == 0) else _limit_beta(q, a)
     if b > 1 and np.any(q == 0):
         return math.inf
     if a == math.inf:
-        return max(0.0, float(_log_sum(b * np.log(q.max(axis=0)) + _powered(1 - b, q)).max()) / b)
+        return max(0.0, float(log_sum_exp(b * np.log(q.max(axis=0)) + _powered(1 - b, q), axis=1).max()) / b)
     if b >= a:
         # sum_y Q(y|x')^(1-b) Q(y|x)^b at the best pair: (b-1) times a Rényi divergence of order b
         return max(0.0, a / ((a - 1) * b) * float(log_power_sums(q, b).max()))
@@ -135,25 +130,12 @@ def _powered(power: float, q: FloatArray) -> FloatArray:
     return np.zeros_like(q) if power == 0 else np.asarray(power * np.log(q))
 
 
-def _log_sum(logs: FloatArray) -> FloatArray:
-    top = logs.max(axis=1, keepdims=True)
-    out: FloatArray = np.log(np.exp(logs - top).sum(axis=1)) + top[:, 0]
-    return out
-
-
 def _concave(q: FloatArray, a: float, b: float, x: int) -> float:
     top = q.max(axis=0)
     with np.errstate(divide="ignore", under="ignore"):
         powered = np.exp(a * (np.log(q) - np.log(top)))
         logs = b * np.log(top) + ((1 - b) * np.log(q[x]) if b > 1 else 0.0)
     shift = float(logs.max())
-    weights, power = np.exp(logs - shift), b / a
-
-    def pieces(p: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-        inner = p @ powered
-        outer = weights * inner**power
-        slope = power * outer / inner
-        return float(outer.sum()), powered @ slope, (power - 1) * slope / inner
-
+    pieces = sums_of_powers(powered, np.exp(logs - shift), b / a)
     found = largest_on_simplex(pieces, powered, gap=1e-13)
     return max(0.0, a / ((a - 1) * b) * (math.log(found.value) + shift))

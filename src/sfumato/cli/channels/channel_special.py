@@ -17,7 +17,7 @@ from sfumato.channels.designs.task import DesignedChannel
 from sfumato.channels.files.channel_files import write_channel
 from sfumato.channels.measures.discrete import hamming
 from sfumato.cli.channels.channel_inputs import JSON_HELP, PRIOR_HELP, plain_prior
-from sfumato.cli.output import print_json
+from sfumato.cli.output import print_json, print_promise
 
 _OUTPUT_HELP = "Where to save the channel: .parquet, .csv or .json."
 _EPSILON_HELP = "Leakage of local information privacy, in nats."
@@ -94,9 +94,6 @@ def _ship(made: DesignedChannel, more: Mapping[str, object], output: Path | None
         return
     for row, name in zip(channel.matrix, channel.inputs, strict=True):
         typer.echo(f"{name:>10}  " + "  ".join(f"{value:.6f}" for value in row))
-    typer.echo(f"Promise: {guarantee.notion}")
-    for key, number in {**guarantee.parameters, **more}.items():
-        if number is not None:
-            typer.echo(f"  {key} {number:.6g}" if isinstance(number, float) else f"  {key} {number}")
+    print_promise(guarantee, more)
     for sentence in guarantee.not_covered:
         typer.echo(f"Not covered: {sentence}")

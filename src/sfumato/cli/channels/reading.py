@@ -13,7 +13,7 @@ from sfumato.base.files import write_text
 from sfumato.base.things.cell_files import read_matrix
 from sfumato.base.things.guarantees import Guarantee
 from sfumato.channels.designs.numbers import clamped_laplace, gaussian_channel
-from sfumato.cli.output import print_json
+from sfumato.cli.output import print_json, print_promise
 
 _MECHANISMS = (
     "gaussian: Gaussian noise on a Gaussian number (--prior-mean, --prior-sd, --promise); laplace: clamped Laplace "
@@ -138,10 +138,7 @@ def _report(
             typer.echo(f"{number:.10g}")
     else:
         typer.echo(f"{released.size} private readings written to {output}")
-    typer.echo(f"Promise: {guarantee.notion}")
-    for name, number in guarantee.parameters.items():
-        if number is not None:
-            typer.echo(f"  {name} {number:.6g}" if isinstance(number, float) else f"  {name} {number}")
+    print_promise(guarantee)
     said = (("Assumes", guarantee.assumes), ("Covers", guarantee.covers), ("Not covered", guarantee.not_covered))
     for title, sentences in said:
         for sentence in sentences:

@@ -15,14 +15,14 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.base.arrays import FloatArray
+from sfumato.base.arrays import FloatArray, inside_one
 from sfumato.base.errors import InputError
 from sfumato.base.things.cell_prior import positive_prior
 from sfumato.base.things.channel import Channel, checked_distortion, checked_labels
 from sfumato.channels.conversions.lip_constants import binary_excess, threshold
 from sfumato.channels.designs.limits import design_epsilon
 from sfumato.channels.designs.promises import DeltaPromise, LipPromise
-from sfumato.channels.designs.task import ChannelTask, DesignedChannel
+from sfumato.channels.designs.task import ChannelTask, DesignedChannel, best_answers
 from sfumato.channels.frequency.frequency_oracles import RandomizedResponse
 from sfumato.channels.measures.discrete import average_distortion, hamming
 from sfumato.channels.priors.prior_sets import Box, EveryPrior, Known, PriorSet
@@ -61,7 +61,7 @@ def resampling_channel(
     if d.shape[0] != p.size:
         raise InputError(f"The distortion has {d.shape[0]} rows for {p.size} symbols.", "Give d(x, y).")
     if distortion is not None:
-        best = np.argmin((p[:, None] * matrix).T @ d, axis=1)
+        best = best_answers(Channel(matrix), p, d)
         matrix = Channel(matrix).post_process(best, outputs=[str(y) for y in range(d.shape[1])]).matrix
         names = tuple(inputs) if d.shape[0] == d.shape[1] else ()
     return lip_design(matrix, Known(p), p, epsilon, d, inputs=tuple(inputs), outputs=names)
@@ -81,8 +81,7 @@ def binary_channel(
         raise InputError(f"The probability of symbol 1 is {probability}.", "Give p or (low, high) inside (0, 1).")
     eps = design_epsilon(epsilon)
     middle = 0.5 * (ends[0] + ends[-1]) if prior is None else float(prior)
-    if not 0 < middle < 1:
-        raise InputError(f"The prior probability of symbol 1 is {middle}.", "It lies strictly between 0 and 1.")
+    inside_one(middle, "The prior probability of symbol 1")
     one = min(binary_excess(q, eps) for q in ends)
     zero = min(binary_excess(1 - q, eps) for q in ends)
     matrix = np.array([[one * (1 + zero), zero], [one, (1 + one) * zero]]) / (one + zero + one * zero)

@@ -42,7 +42,6 @@ class ClampedLaplace:
     scales: FloatArray
     epsilon: float
     alpha: float | None = None
-    beta: float | None = None
 
     def release(self, symbols: npt.ArrayLike, rng: Random = None) -> FloatArray:
         """One clamped noisy value for each symbol (index of a value)."""
@@ -93,40 +92,26 @@ def independent(
     x, p, eps = _checked(values, prior, epsilon)
     extent, smallest = float(np.ptp(x)), float(p.min())
     rate = ldp_budget_for_lip(eps, smallest).nats
-    if calibration == "exact":
+    if checked_calibration(calibration) == "exact":
         rate = _largest(lambda tried: _within(x, p, np.full(p.size, extent / tried), eps), rate, eps)
-    elif calibration != "sufficient":
-        raise InputError(f"There is no calibration '{calibration}'.", "Use sufficient or exact.")
     return ClampedLaplace(x, p, read_only(np.full(p.size, rounded_up(extent / rate))), eps)
 
 
 def context_aware(
-    values: npt.ArrayLike,
-    prior: npt.ArrayLike,
-    epsilon: float,
-    *,
-    calibration: Calibration,
-    beta: float | None = None,
+    values: npt.ArrayLike, prior: npt.ArrayLike, epsilon: float, *, calibration: Calibration
 ) -> ClampedLaplace:
-    """d(x) = alpha p(x) + beta with the largest alpha that the calibration allows; beta = eps unless given."""
+    """d(x) = alpha p(x) + eps with the largest alpha >= 0 that the calibration allows."""
     x, p, eps = _checked(values, prior, epsilon)
-    base = eps if beta is None else design_epsilon(beta, "beta")
-    extent = float(np.ptp(x))
+    extent, kind = float(np.ptp(x)), checked_calibration(calibration)
 
     def fits(alpha: float) -> bool:
-        d = alpha * p + base
-        if calibration == "sufficient":
-            return sufficient(p, d, eps)
-        return _within(x, p, extent / d, eps)
+        d = alpha * p + eps
+        return sufficient(p, d, eps) if kind == "sufficient" else _within(x, p, extent / d, eps)
 
-    if calibration not in ("sufficient", "exact"):
-        raise InputError(f"There is no calibration '{calibration}'.", "Use sufficient or exact.")
-    if not fits(0.0):
-        raise InputError(
-            f"No alpha >= 0 fits with beta = {base:g}.", "Use a smaller beta, or beta = epsilon, which always fits."
-        )
+    if not fits(0.0):  # it does, but for rounding
+        raise InputError(f"epsilon is {eps:g}: too little to be told from 0 here.", "Ask for more.")
     alpha = _largest(fits, 0.0, eps)
-    return ClampedLaplace(x, p, read_only(extent / (alpha * p + base)), eps, alpha, base)
+    return ClampedLaplace(x, p, read_only(extent / (alpha * p + eps)), eps, alpha)
 
 
 def alpha_threshold(prior: npt.ArrayLike, epsilon: float) -> float:

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq
 
-from sfumato.base.arrays import FloatArray, finite, positive
+from sfumato.base.arrays import FloatArray, finite, inside_one, positive
 from sfumato.base.errors import InputError
 from sfumato.base.numbers.gaussian_quantity import delta_at, delta_average, delta_mass
 from sfumato.base.randomness import Random, randomness
@@ -109,8 +109,7 @@ def calibrate(
 ) -> GaussianChannel:
     """The least noise variance whose larger delta is at most ``delta``; the result is checked on the safe side."""
     _checked_promise(promise, radius, least_mass)
-    if not 0 < delta < 1:
-        raise InputError(f"delta is {delta}.", "It lies strictly between 0 and 1.")
+    inside_one(delta, "delta")
     sx2 = positive(prior_variance, "prior_variance")
 
     def excess(log_ratio: float) -> float:
@@ -177,12 +176,12 @@ def smallest_delta(share: float, epsilon: float) -> float:
 def largest_share(epsilon: float, delta: float) -> float:
     """The largest share of truth whose δ is at most ``delta``: δ itself."""
     epsilon_checked(epsilon)
-    return _delta(delta)
+    return inside_one(delta, "delta")
 
 
 def printed_share(epsilon: float, delta: float) -> float:
     """min{δ e^ε, 1 - e^-ε + δ e^-ε}, as printed: for δ inside e^ε(Pr + δ), eq. (38), not added outside as here (E5)."""
-    eps, wanted = epsilon_checked(epsilon), _delta(delta)
+    eps, wanted = epsilon_checked(epsilon), inside_one(delta, "delta")
     return min(wanted * math.exp(eps), 1 - math.exp(-eps) + wanted * math.exp(-eps))
 
 
@@ -200,7 +199,7 @@ class ContinuousSampling:
         finite(self.mean, "mean")
         positive(self.sd, "sd")
         epsilon_checked(self.epsilon)
-        _delta(self.delta)
+        inside_one(self.delta, "delta")
         if self.shape not in ("gaussian", "uniform"):
             raise InputError(f"There is no prior '{self.shape}'.", "Use gaussian or uniform.")
 
@@ -238,10 +237,3 @@ class ContinuousSampling:
             ),
             numerics=IDEALISED,
         )
-
-
-def _delta(delta: float) -> float:
-    value = float(delta)
-    if not 0 < value < 1:
-        raise InputError(f"delta is {value:g}.", "It lies strictly between 0 and 1.")
-    return value
