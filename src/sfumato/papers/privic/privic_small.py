@@ -175,23 +175,20 @@ def run(*, quick: bool = False) -> Reproduction:
             because="how much its two rows differ: with rows alike every map is a largest likelihood. On Paris its "
             f"rank is {rank} of {grid.cells} ({observed} cells are ever reported)",
         ),
-        check(
-            "Algorithm 2 as printed makes a channel (rows sum to 1)",
-            bool(np.allclose(sums, 1, atol=1e-6)),
-            whose=f"{PAPER}, Alg. 2",
-            recorded="fails",
-            measured=(float(sums.min()), float(sums.max())),
-            expected=1.0,
-            because="least and largest row sum: it normalises over d(z, y) where d(x, z) is meant",
-        ),
-        check(
-            "eq. (8) as printed makes a channel (rows sum to 1)",
-            bool(np.allclose(eighth, 1, atol=1e-6)),
-            whose=f"{PAPER}, Eq. 8",
-            recorded="fails",
-            measured=(float(eighth.min()), float(eighth.max())),
-            expected=1.0,
-            because="the exponent of its numerator lacks the minus",
+        *(
+            check(
+                f"{words} as printed makes a channel (rows sum to 1)",
+                bool(np.allclose(found, 1, atol=1e-6)),
+                whose=f"{PAPER}, {place}",
+                recorded="fails",
+                measured=(float(found.min()), float(found.max())),
+                expected=1.0,
+                because=why,
+            )
+            for words, place, found, why in (
+                ("Algorithm 2", "Alg. 2", sums, "least and largest row sum: it normalises over d(z, y), not d(x, z)"),
+                ("eq. (8)", "Eq. 8", eighth, "the exponent of its numerator lacks the minus"),
+            )
         ),
         check(
             "Algorithm 1 as printed gives the distances of Table 2 (within 10 %)",
