@@ -89,7 +89,7 @@ class Claim:
         return f"{self.verdict:<17s} {whose} {self.words}{numbers}{why}{surprise}"
 
 
-class Said(TypedDict, total=False):
+class Remarks(TypedDict, total=False):
     """What is said of a claim beside its numbers: whose it is, what is recorded of it, and why."""
 
     whose: str
@@ -104,7 +104,7 @@ def check(
     expected: Number = None,
     measured: Number = None,
     tolerance: float | None = None,
-    **said: Unpack[Said],
+    **said: Unpack[Remarks],
 ) -> Claim:
     """A claim whose truth was just computed; what is recorded follows from the row's verdict unless said."""
     whose, because = said.get("whose", OURS), said.get("because", "")
@@ -120,7 +120,7 @@ def near(
     *,
     tolerance: float,
     relative: bool = True,
-    **said: Unpack[Said],
+    **said: Unpack[Remarks],
 ) -> Claim:
     """A number against the number claimed, within a tolerance (relative unless said otherwise)."""
     if not tolerance > 0:
