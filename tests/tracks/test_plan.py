@@ -11,7 +11,7 @@ import pytest
 from sfumato.base.errors import InputError
 from sfumato.tracks.plan import Plan
 from sfumato.tracks.priors.kernels import Matern32
-from sfumato.tracks.secret import basic, compound, stays
+from sfumato.tracks.secret import Stays, basic, compound
 
 PLANS = [
     Plan(),
@@ -60,6 +60,6 @@ def test_unknown_fields_and_rules_that_cannot_be_written_down_are_refused() -> N
     with pytest.raises(InputError, match="has no colour"):
         Plan.from_dict({"colour": "blue"})
     with pytest.raises(InputError, match="rule made in Python"):
-        Plan(secrets=stays()).to_dict()
+        Plan(secrets=Stays()).to_dict()
     with pytest.raises(InputError, match="radius in metres is not a number"):
         Plan.from_dict({"radius_m": "far"})

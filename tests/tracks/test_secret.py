@@ -29,7 +29,7 @@ def test_windows_cover_every_point_and_none_holds_another():
     rng = np.random.default_rng(0)
     for _ in range(50):
         times = np.sort(rng.uniform(0, 5000, rng.integers(1, 60)))
-        windows = secret.every_window(duration_s=600).at(times)
+        windows = secret.EveryWindow(duration_s=600).at(times)
         covered = np.unique(np.concatenate([w.indices for w in windows]))
         assert covered.tolist() == list(range(times.size))
         for window in windows:
@@ -37,16 +37,16 @@ def test_windows_cover_every_point_and_none_holds_another():
         sets = [set(w.indices.tolist()) for w in windows]
         assert not any(a < b for a in sets for b in sets)
     with pytest.raises(InputError):
-        secret.every_window(duration_s=0)
+        secret.EveryWindow(duration_s=0)
 
 
 def test_places_hold_the_times_inside_circles_and_polygons_with_holes(tmp_path):
     lat = np.array([0.0, 0.0, 0.0, 0.0, 0.0])
     lon = np.array([0.0, 0.001, 0.0, 0.01, 0.0])
     circle = secret.Circle(0.0, 0.0, 150.0)
-    found = secret.places([circle]).at(np.arange(5.0), lat_deg=lat, lon_deg=lon)
+    found = secret.SecretAreas([circle]).at(np.arange(5.0), lat_deg=lat, lon_deg=lon)
     assert [s.indices.tolist() for s in found] == [[0], [1], [2], [4]]
-    visits = secret.places([circle], together=True).at(np.arange(5.0), lat_deg=lat, lon_deg=lon)
+    visits = secret.SecretAreas([circle], together=True).at(np.arange(5.0), lat_deg=lat, lon_deg=lon)
     assert [s.indices.tolist() for s in visits] == [[0, 1, 2], [4]]
     ring = [[-0.1, -0.1], [0.1, -0.1], [0.1, 0.1], [-0.1, 0.1], [-0.1, -0.1]]
     hole = [[-0.005, -0.005], [0.005, -0.005], [0.005, 0.005], [-0.005, 0.005], [-0.005, -0.005]]
@@ -68,11 +68,11 @@ def test_stays_are_found_where_someone_lingers():
     times = np.arange(0, 3000, 60.0)
     lat = np.where(times < 1200, 10.0, 10.0 + (times - 1200) * 1e-5)
     lon = np.zeros(times.size)
-    found = secret.stays(at_least_s=600, within_m=50, together=True).at(times, lat_deg=lat, lon_deg=lon)
+    found = secret.Stays(at_least_s=600, within_m=50, together=True).at(times, lat_deg=lat, lon_deg=lon)
     assert found[0].indices[0] == 0
     assert times[found[0].indices[-1]] >= 1140
     with pytest.raises(InputError, match="positions"):
-        secret.stays().at(times)
+        secret.Stays().at(times)
 
 
 @pytest.mark.parametrize("text", ["", "somewhere", "24,x", "windows:soon", "-3"])

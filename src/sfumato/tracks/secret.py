@@ -115,6 +115,11 @@ class EveryWindow:
     duration_s: float
     step_s: float | None = None
 
+    def __post_init__(self) -> None:
+        positive(self.duration_s, "duration_s")
+        if self.step_s is not None:
+            positive(self.step_s, "step_s")
+
     def at(
         self, times_s: FloatArray, *, lat_deg: FloatArray | None = None, lon_deg: FloatArray | None = None
     ) -> tuple[Secret, ...]:
@@ -135,13 +140,6 @@ class EveryWindow:
                 kept.append((low, high))
         found = [Secret(np.arange(low, high), f"window of points {low} to {high - 1}") for low, high in kept]
         return tuple(found)
-
-
-def every_window(*, duration_s: float, step_s: float | None = None) -> EveryWindow:
-    """Every stretch of ``duration_s``, all its points together; half-overlapping unless ``step_s`` is given."""
-    if step_s is not None:
-        positive(step_s, "step_s")
-    return EveryWindow(positive(duration_s, "duration_s"), step_s)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -197,8 +195,12 @@ def _positions(lat_deg: FloatArray | None, lon_deg: FloatArray | None, who: str)
 class SecretAreas:
     """The times spent inside any of some areas: each time on its own, or each visit as one compound secret."""
 
-    areas: tuple[Circle | Polygon, ...]
+    areas: Sequence[Circle | Polygon]
     together: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.areas:
+            raise InputError("No secret place was given.", "Give a circle, a polygon or a GeoJSON with one.")
 
     def at(
         self, times_s: FloatArray, *, lat_deg: FloatArray | None = None, lon_deg: FloatArray | None = None
@@ -211,31 +213,18 @@ class SecretAreas:
         return _visits(inside, "place", together=self.together)
 
 
-def places(
-    areas: Sequence[Circle | Polygon] | Mapping[str, Any] | str | Path,
-    *,
-    together: bool = False,
-    radius_m: float = 200.0,
-) -> SecretAreas:
-    """The times inside circles, polygons, a GeoJSON object or a GeoJSON file (its points get ``radius_m``)."""
-    if isinstance(areas, str | Path):
-        areas = _read_geojson(Path(areas))
-    if isinstance(areas, Mapping):
-        areas = areas_from_geojson(areas, radius_m=radius_m)
-    if not areas:
-        raise InputError("No secret place was given.", "Give a circle, a polygon or a GeoJSON with one.")
-    return SecretAreas(tuple(areas), together)
-
-
-def _read_geojson(path: Path) -> Mapping[str, Any]:
+def read_geojson(source: str | Path | Mapping[str, Any]) -> Mapping[str, Any]:
+    """The object in a GeoJSON file; an object passes through."""
+    if isinstance(source, Mapping):
+        return source
     try:
-        found = json.loads(path.read_text("utf-8"))
+        found = json.loads(Path(source).read_text("utf-8"))
     except OSError as error:
-        raise InputError(f"Cannot read {path}: {error.strerror}.", "Give a GeoJSON file with areas.") from error
+        raise InputError(f"Cannot read {source}: {error.strerror}.", "Give a GeoJSON file with areas.") from error
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is not JSON.", "Give a GeoJSON file with areas.") from error
+        raise InputError(f"{source} is not JSON.", "Give a GeoJSON file with areas.") from error
     if not isinstance(found, dict):
-        raise InputError(f"{path} is not GeoJSON.", "Its top must be an object with a 'type'.")
+        raise InputError(f"{source} is not GeoJSON.", "Its top must be an object with a 'type'.")
     return found
 
 
@@ -281,11 +270,15 @@ def _polygon(rings: Sequence[Sequence[Sequence[float]]]) -> Polygon:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stays:
-    """Times of staying within ``within_m`` of where one was, for at least ``at_least_s``."""
+    """Times of staying within ``within_m`` of where one was, for at least ``at_least_s``, found in the trace itself."""
 
-    at_least_s: float
-    within_m: float
+    at_least_s: float = 600.0
+    within_m: float = 100.0
     together: bool = False
+
+    def __post_init__(self) -> None:
+        positive(self.at_least_s, "at_least_s")
+        positive(self.within_m, "within_m")
 
     def at(
         self, times_s: FloatArray, *, lat_deg: FloatArray | None = None, lon_deg: FloatArray | None = None
@@ -313,11 +306,6 @@ def _on_sphere(lat_deg: FloatArray, lon_deg: FloatArray) -> FloatArray:
     """Points in space on a sphere of the Earth's mean radius: chords of a few hundred metres are right to 0.5%."""
     lat, lon = np.radians(lat_deg), np.radians(lon_deg)
     return 6_371_008.8 * np.stack((np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)), axis=1)
-
-
-def stays(*, at_least_s: float = 600.0, within_m: float = 100.0, together: bool = False) -> Stays:
-    """Stays found in the trace itself: the design then depends on it, and the certificate says so."""
-    return Stays(positive(at_least_s, "at_least_s"), positive(within_m, "within_m"), together)
 
 
 def _visits(inside: BoolArray, word: str, *, together: bool) -> tuple[Secret, ...]:
@@ -353,13 +341,13 @@ def parse(text: str, *, radius_m: float = 200.0) -> SecretRule:
     if word == "all" and not rest:
         return EveryPoint()
     if word == "windows":
-        return every_window(duration_s=duration_s(rest or "10min"))
+        return EveryWindow(duration_s(rest or "10min"))
     if word == "stays":
-        return stays(at_least_s=duration_s(rest or "10min"))
+        return Stays(duration_s(rest or "10min"))
     if text and all(part.strip().isdigit() for part in text.split(",")):
         return compound([int(part) for part in text.split(",")])
     if text.lower().endswith((".geojson", ".json")):
-        return places(text, radius_m=radius_m)
+        return SecretAreas(areas_from_geojson(read_geojson(text), radius_m=radius_m))
     raise InputError(
         f"'{text}' does not name secrets.",
         "Write all, 24, 24,25 (together), windows:10min, stays:10min, or the name of a .geojson file.",

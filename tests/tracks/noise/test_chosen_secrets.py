@@ -20,7 +20,7 @@ from sfumato.tracks.noise.interface import Stated
 from sfumato.tracks.noise.secret_recipes import weighted_losses
 from sfumato.tracks.plan import Target
 from sfumato.tracks.priors.kernels import RBF, Matern32, Matern52, White
-from sfumato.tracks.secret import TIMES_ARE_PUBLIC, basic, compound, every_window
+from sfumato.tracks.secret import TIMES_ARE_PUBLIC, EveryWindow, basic, compound
 
 PRIOR = Matern32(66.0, 120.0) + White(1.0)
 TIMES = np.arange(60) * 20.0
@@ -45,7 +45,7 @@ def test_its_parameters_rebuild_it_exactly():
     target = Target(radius_m=200.0, epsilon=1.0)
     long = np.arange(70) * 20.0
     for times, secrets, kind in (
-        (TIMES, [basic(20), basic(44)], "factor"), (long, every_window(duration_s=120).at(long), "envelope"),
+        (TIMES, [basic(20), basic(44)], "factor"), (long, EveryWindow(duration_s=120).at(long), "envelope"),
     ):  # fmt: skip
         chosen = secret_noise(times, list(secrets), PRIOR, target, fitted=False)
         assert chosen.design.kind == kind
@@ -113,7 +113,7 @@ def test_protect_with_secrets_works_from_file_to_verified_file(tmp_path, words):
 def test_windows_over_some_tens_of_points_get_the_certified_optimum_not_the_envelope():
     times = np.arange(44) * 50.0
     chosen = secret_noise(
-        times, list(every_window(duration_s=300).at(times)), PRIOR, Target(radius_m=200.0, odds=5.0), fitted=False
+        times, list(EveryWindow(duration_s=300).at(times)), PRIOR, Target(radius_m=200.0, odds=5.0), fitted=False
     )
     assert chosen.design.kind == "factor"
     assert chosen.design.gap <= 0.03

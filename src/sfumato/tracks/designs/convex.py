@@ -28,7 +28,6 @@ from sfumato.tracks.designs.noise_design import (
     NoiseDesign,
     Problem,
     checked_budget,
-    checked_prior,
     checked_secrets,
     checked_target,
     just_enough,
@@ -36,6 +35,7 @@ from sfumato.tracks.designs.noise_design import (
     regression,
 )
 from sfumato.tracks.losses.certain_loss import losses_at_most
+from sfumato.tracks.losses.gaussian_loss import checked_prior
 
 LARGEST_UNION = 90
 NUGGET = 1e-6

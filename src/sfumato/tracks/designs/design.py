@@ -29,10 +29,10 @@ from sfumato.tracks.designs.noise_design import (
     MOST_RATIO,
     NoiseDesign,
     checked_budget,
-    checked_prior,
     checked_secrets,
     losses_of,
 )
+from sfumato.tracks.losses.gaussian_loss import checked_prior
 from sfumato.tracks.secret import Secret, SecretRule, resolve
 
 if TYPE_CHECKING:

@@ -47,10 +47,10 @@ from sfumato.tracks.designs.noise_design import (
     NoiseDesign,
     Problem,
     checked_budget,
-    checked_prior,
     checked_secrets,
     regression,
 )
+from sfumato.tracks.losses.gaussian_loss import checked_prior
 
 
 def joint(prior: npt.ArrayLike, secret: int, *, budget: float, nugget: float = 0.0) -> Solved[NoiseDesign]:

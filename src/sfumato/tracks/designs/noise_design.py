@@ -25,30 +25,7 @@ from sfumato.base.things.guarantees import Guarantee
 from sfumato.tracks.losses.certain_loss import losses_at_most
 from sfumato.tracks.losses.gaussian_loss import loss_matrix, stated_jitter
 
-LARGEST = 1e100
 MOST_RATIO = 1e15
-
-
-def checked_prior(prior: npt.ArrayLike, name: str = "The prior covariance") -> FloatArray:
-    """A symmetric, positive semi-definite, finite matrix with a positive diagonal, or an :class:`InputError`."""
-    matrix = finite(prior, name, dimensions=2)
-    if matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
-        raise InputError(f"{name} is not square.", "Give an (n, n) covariance.")
-    scale = float(np.max(np.abs(matrix)))
-    if scale > 0 and not 1 / LARGEST <= scale <= LARGEST:
-        raise InputError(
-            f"{name} has entries of {scale:.3g}.", "Beyond 1e±100 doubles do not suffice: use another unit."
-        )
-    if not np.allclose(matrix, matrix.T, rtol=0, atol=1e-9 * scale):
-        raise InputError(f"{name} is not symmetric.", "A covariance equals its transpose.")
-    if np.any(np.diag(matrix) <= 0):
-        raise InputError(f"{name} has a variance of 0 or less.", "A place the adversary already knows is no secret.")
-    least = float(np.linalg.eigvalsh(matrix)[0])
-    if least < -1e-10 * len(matrix) * scale:
-        raise InputError(
-            f"{name} is indefinite (an eigenvalue of {least:.3g}).", "A covariance has no negative eigenvalue."
-        )
-    return read_only((matrix + matrix.T) / 2)  # type: ignore[no-any-return]
 
 
 def checked_budget(budget: float, prior: FloatArray) -> float:

@@ -25,10 +25,10 @@ from sfumato.base.errors import MissingExtra, NotConverged
 from sfumato.tracks.designs.noise_design import (
     NoiseDesign,
     checked_budget,
-    checked_prior,
     checked_secrets,
     regression,
 )
+from sfumato.tracks.losses.gaussian_loss import checked_prior
 
 Status = Literal["exact", "converged", "stopped"]
 TOLERANCE = 1e-8

@@ -53,15 +53,21 @@ def _square(matrix: npt.ArrayLike, name: str) -> FloatArray:
 
 def checked_pair(prior_m2: npt.ArrayLike, noise_m2: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
     """Prior and noise as symmetric, positive semi-definite matrices of one size, or an :class:`InputError`."""
-    prior, noise = _square(prior_m2, "The prior covariance"), _square(noise_m2, "The noise covariance")
+    prior, noise = checked_prior(prior_m2), _square(noise_m2, "The noise covariance")
     if prior.shape != noise.shape:
         raise InputError(f"The prior has {len(prior)} points and the noise {len(noise)}.", "They must be the same.")
-    if np.any(np.diag(prior) <= 0):
-        raise InputError("The prior variance is 0 at a point.", "A place the adversary already knows is no secret.")
     # Their sum may be positive definite though one of them is no covariance at all.
-    for matrix in (prior, noise):
-        _refuse_unless_semidefinite(matrix)
+    _refuse_unless_semidefinite(noise)
     return prior, noise
+
+
+def checked_prior(prior_m2: npt.ArrayLike, name: str = "The prior covariance") -> FloatArray:
+    """A symmetric, positive semi-definite, finite matrix with a positive diagonal, or an :class:`InputError`."""
+    prior = _square(prior_m2, name)
+    if np.any(np.diag(prior) <= 0):
+        raise InputError(f"{name} has a variance of 0.", "A place the adversary already knows is no secret.")
+    _refuse_unless_semidefinite(prior)
+    return prior
 
 
 def checked_indices(secret: Sequence[int] | npt.ArrayLike, n: int) -> npt.NDArray[np.intp]:

@@ -26,7 +26,6 @@ from sfumato.tracks.noise.interface import Blocks, MechanismTerms, Plain, Secret
 from sfumato.tracks.noise.phrases import FITTED_WARNING, INDEPENDENT_AXES, NOT_COVERED, STAYS_NOT_COVERED
 from sfumato.tracks.noise.prior_shaped import prior_for
 from sfumato.tracks.noise.secret_limits import (
-    class_called,
     from_runs,
     grid_words,
     kernel_words,
@@ -38,7 +37,7 @@ from sfumato.tracks.noise.secret_limits import (
 )
 from sfumato.tracks.noise.secret_recipes import Recipe, SecretWish, least_recipe, weighted_losses
 from sfumato.tracks.plan import Plan, Target
-from sfumato.tracks.priors.classes import DAY, PriorClass, prior_class_named
+from sfumato.tracks.priors.classes import DAY, PriorClass, class_name, prior_class_named
 from sfumato.tracks.priors.kernels import Kernel, kernel_from_dict
 from sfumato.tracks.priors.presets import DEFAULT_PRESET, preset_named
 from sfumato.tracks.secret import TIMES_ARE_PUBLIC, Secret, parse, resolve
@@ -188,7 +187,7 @@ class SecretNoise(GaussianNoise):
 
     def options(self) -> Plain:
         prior = "fit" if self.fitted else self.prior.to_dict()
-        return {"prior": prior, "prior_class": class_called(self.checked_class)}
+        return {"prior": prior, "prior_class": class_name(self.checked_class)}
 
     def covariance_m2(self) -> FloatArray:
         """Γ at the distinct times, (n, n), rebuilt from the recipe once."""
@@ -270,7 +269,7 @@ class SecretNoise(GaussianNoise):
         offset = together(whole_path_loss(noise, radii))
         offset_odds = odds_at(mu_of(offset, radius_m))
         return {
-            "checked_class": class_called(self.checked_class),
+            "checked_class": class_name(self.checked_class),
             "loss_over_class": over,
             "odds_99_over_class": over_odds if math.isfinite(over_odds) else None,
             "loss_over_class_grid": grid_words(self.times_s.size),
@@ -299,7 +298,7 @@ class SecretNoise(GaussianNoise):
             f"{format_length(math.sqrt(self.prior.variance_m2))}; more if by less), and {odds_words(offset_odds)} if "
             "the whole path moves along with it; if you move in another way, as much as that or "
             f"more.{elsewhere} Under other ways of moving (class "
-            f"{class_called(self.checked_class)}) odds at a protected point can reach {odds_words(over_odds)}{groups}."
+            f"{class_name(self.checked_class)}) odds at a protected point can reach {odds_words(over_odds)}{groups}."
         )
 
     def notion(self) -> str:

@@ -21,7 +21,7 @@ from scipy.linalg import cholesky, solve_triangular
 from sfumato.base.arrays import FloatArray, IntArray, read_only
 from sfumato.base.units import format_length, plain_number
 from sfumato.tracks.losses.exact_losses import DENSE_POINTS, DENSE_SCALES, scales_grid
-from sfumato.tracks.priors.classes import PRIOR_CLASSES, PriorClass
+from sfumato.tracks.priors.classes import PriorClass
 from sfumato.tracks.priors.kernels import Constant, Kernel, Product, Scaled, Simple, Sum, White, kernel_named
 
 _FEW_SCALES, _FEW_POINTS = 6, 256  # beyond DENSE_POINTS times
@@ -100,11 +100,6 @@ def grid_words(points: int) -> str:
         f"at most {_FEW_POINTS} protected points, each on its own; every kernel of the class at {_FEW_SCALES} length "
         "scales (geometric), every sd, no nugget, no offset"
     )
-
-
-def class_called(prior_class: PriorClass) -> str:
-    """``day``, ``week``, ``year`` or ``custom``."""
-    return next((name for name, known in PRIOR_CLASSES.items() if known == prior_class), "custom")
 
 
 def kernel_words(kernel: Kernel) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ import numpy.typing as npt
 
 from sfumato.base.arrays import FloatArray, IntArray, finite
 from sfumato.base.errors import InputError
-from sfumato.tracks.secret import Polygon, areas_from_geojson
+from sfumato.tracks.secret import Polygon, areas_from_geojson, read_geojson
 
 _NAMES = ("name", "id", "label", "district", "NAME")
 
@@ -29,7 +28,7 @@ class Areas:
     @classmethod
     def read(cls, source: str | Path | Mapping[str, object]) -> Areas:
         """The areas of a GeoJSON file or object: a feature for each, named by ``name`` or ``id``."""
-        document = _document(source)
+        document = read_geojson(source)
         features = document.get("features") if document.get("type") == "FeatureCollection" else [document]
         if not isinstance(features, list) or not features:
             raise InputError("The GeoJSON has no features.", "Give a FeatureCollection of polygons.")
@@ -84,17 +83,3 @@ class Areas:
                 near = near[(lat[near] >= low) & (lat[near] <= high)]
                 out[near[one.holds(lat[near], lon[near])]] = number
         return out
-
-
-def _document(source: str | Path | Mapping[str, object]) -> Mapping[str, object]:
-    if isinstance(source, Mapping):
-        return source
-    try:
-        found = json.loads(Path(source).read_text("utf-8"))
-    except OSError as error:
-        raise InputError(f"Cannot read {source}: {error.strerror}.", "Give a GeoJSON file of areas.") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{source} is not JSON.", "Give a GeoJSON file of areas.") from error
-    if not isinstance(found, dict):
-        raise InputError(f"{source} is not GeoJSON.", "Its top must be an object with a 'type'.")
-    return found

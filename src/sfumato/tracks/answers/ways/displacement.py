@@ -24,11 +24,10 @@ from sfumato.base.things.traces import Trace
 from sfumato.tracks.answers.intervals import OverPeople, ratio_over_people
 from sfumato.tracks.answers.received import NoiseLaw, Pair, Person, Received, people_of, received_all
 from sfumato.tracks.answers.ways.smooth_tracks import with_intervals
+from sfumato.tracks.places.globe import surface
 
 LAGS_S = (60.0, 600.0, 3600.0)
 LAG_WIDTH = 0.1  # a pair counts for lags within a tenth of its own
-_EQUATOR_M, _FLATTENING = 6_378_137.0, 1 / 298.257223563  # WGS 84
-_SQUARED_ECCENTRICITY = _FLATTENING * (2 - _FLATTENING)
 _MOST = 1500  # points of one track in a mean over all pairs
 
 
@@ -100,8 +99,4 @@ def _gyration(law: NoiseLaw, trace: Trace) -> tuple[float, float]:
 def _placed(trace: Trace) -> tuple[FloatArray, FloatArray]:
     """Sorted times, and the points (n, 3) in metres from the earth's centre."""
     order = np.argsort(trace.times_s, kind="stable")
-    lat, lon = np.radians(trace.lat_deg[order]), np.radians(trace.lon_deg[order])
-    across = _EQUATOR_M / np.sqrt(1 - _SQUARED_ECCENTRICITY * np.sin(lat) ** 2)
-    up = across * (1 - _SQUARED_ECCENTRICITY) * np.sin(lat)
-    out = across * np.cos(lat)
-    return trace.times_s[order], np.column_stack([out * np.cos(lon), out * np.sin(lon), up])
+    return trace.times_s[order], surface(trace.lat_deg[order], trace.lon_deg[order])

@@ -60,14 +60,10 @@ def _centre(losses: FloatArray, mu: float) -> float:
     return top + high
 
 
-def _barrier(
-    problem: _Problem, gap: float, max_steps: int, start: FloatArray | None = None
-) -> tuple[FloatArray, FloatArray, int]:
+def _barrier(problem: _Problem, gap: float, max_steps: int) -> tuple[FloatArray, FloatArray, int]:
     """Newton on min_t t − μ Σ log(t − J_j) − μ Σ log w_m over Σ w = 1, μ falling; duals p_j = μ / (t − J_j)."""
     size = problem.scales.shape[0]
     w = np.full(size, 1.0 / size)
-    if start is not None:
-        w = 0.9 * start / start.sum() + 0.1 * w
     mu, steps = 1e-2, 0
 
     def value(weights: FloatArray) -> tuple[float, float, FloatArray]:
@@ -111,10 +107,10 @@ def _barrier(
         mu *= 0.2
 
 
-def dictionary(low_s: float, high_s: float, *, ratio: float = DICTIONARY_RATIO) -> FloatArray:
+def dictionary(low_s: float, high_s: float) -> FloatArray:
     """Candidate length scales, from a quarter of the class's shortest to sixteen times its longest."""
-    count = math.ceil(math.log(high_s * 64.0 / low_s) / math.log(ratio)) + 1
-    return np.asarray(low_s / 4.0 * ratio ** np.arange(count))
+    count = math.ceil(math.log(high_s * 64.0 / low_s) / math.log(DICTIONARY_RATIO)) + 1
+    return np.asarray(low_s / 4.0 * DICTIONARY_RATIO ** np.arange(count))
 
 
 def _merged(scales: FloatArray, weights: FloatArray) -> FloatArray:
