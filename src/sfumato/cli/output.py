@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from inspect import Parameter, Signature
-from typing import TYPE_CHECKING, Annotated, NoReturn, get_type_hints
+from typing import TYPE_CHECKING, Annotated, NoReturn, TypeVar, get_type_hints
 
 import typer
 
@@ -23,15 +23,25 @@ if TYPE_CHECKING:
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
+Options = TypeVar("Options")
+
+
 def in_panel(panel: str) -> Callable[..., object]:
     """Options under one heading of the help: ``Annotated[int, in_panel("Cycles")("How many.", "--cycles")]``."""
     return lambda words, *names, **more: typer.Option(*names, help=words, rich_help_panel=panel, **more)
 
 
-def options_of(kind: type) -> Signature:
-    """The signature of a command that takes the fields of a dataclass as its options (their defaults are typer's)."""
+def command_of(kind: type[Options], act: Callable[[Options], None]) -> Callable[..., None]:
+    """The command that takes the fields of a dataclass as its options (their defaults are typer's) and acts on it."""
+
+    def command(**options: object) -> None:
+        act(kind(**options))
+
     hints, named = get_type_hints(kind), Parameter.POSITIONAL_OR_KEYWORD
-    return Signature([Parameter(f.name, named, default=f.default, annotation=hints[f.name]) for f in fields(kind)])
+    described = fields(kind)  # type: ignore[arg-type]  # a dataclass
+    taken = [Parameter(f.name, named, default=f.default, annotation=hints[f.name]) for f in described]
+    command.__signature__ = Signature(taken)  # type: ignore[attr-defined]
+    return command
 
 
 def print_json(value: object) -> None:

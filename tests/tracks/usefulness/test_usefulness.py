@@ -18,11 +18,11 @@ from sfumato.base.things.traces import Trace
 from sfumato.tracks.answers.received import receive
 from sfumato.tracks.answers.usefulness import measures
 from sfumato.tracks.answers.usefulness.measures import MapsAsked, Quality, maps_measured, rectangle
-from sfumato.tracks.answers.usefulness.utility import utility
+from sfumato.tracks.answers.usefulness.utility import Utility, utility
 from sfumato.tracks.io import write_trace
 from sfumato.tracks.io.tables.point_table import write_fleet
 from sfumato.tracks.people.door import protect, protect_fleet
-from sfumato.tracks.people.preview import NoiseOffer, Wish, grant, parse_wish, preview
+from sfumato.tracks.people.preview import Choice, Wish, grant, parse_wish, preview
 from sfumato.tracks.plan import Plan
 
 NOON = 1.7e9
@@ -146,8 +146,9 @@ def test_a_preview_states_the_certificates_own_promise_and_draws_anew() -> None:
 
 
 def test_wishes_are_granted_or_the_nearest_two_are_named() -> None:
-    def offer(noise_m: float, error: float) -> NoiseOffer:
-        return NoiseOffer(noise_m, 0.25 * noise_m, (Quality("length", None, 9.0, error),))
+    def offer(noise_m: float, error: float) -> Choice:
+        answers = Utility(1, 1, noise_m, (Quality("length", None, 9.0, error),))
+        return Choice(noise_m, None, {5.0: 0.25 * noise_m}, answers)
 
     offers = [offer(100, 0.02), offer(400, 0.09), offer(800, 0.2), offer(2000, 0.33)]
     wish = parse_wish("length=10%,radius=500m", 200.0, 5.0)

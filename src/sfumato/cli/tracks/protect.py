@@ -24,7 +24,7 @@ from sfumato.accountant.ledger import record
 from sfumato.base.errors import InputError
 from sfumato.base.files import Staged, checked_target, remove_leftovers
 from sfumato.base.units import format_length, length_m
-from sfumato.cli.output import options_of, print_json
+from sfumato.cli.output import command_of, print_json
 from sfumato.cli.tracks.archive_faces import named_columns, passphrase_in, say_worst_group
 from sfumato.tracks.certificates.build import drowning_warnings
 from sfumato.tracks.certificates.document import (
@@ -227,14 +227,7 @@ class ProtectOptions:
 def register(app: typer.Typer) -> None:
     """Add ``protect`` to the app."""
     described = "Protect a trace: add noise to it and certify what it still gives away."
-    app.command("protect", help=described)(_command)
-
-
-def _command(**options: object) -> None:
-    protect(ProtectOptions(**options))  # type: ignore[arg-type]
-
-
-_command.__signature__ = options_of(ProtectOptions)  # type: ignore[attr-defined]
+    app.command("protect", help=described)(command_of(ProtectOptions, protect))
 
 
 def protect(asked: ProtectOptions) -> None:

@@ -69,15 +69,6 @@ class Granted:
         return {"wish": asked, "together": self.together, "reached": self.reached, "sentence": self.sentence}
 
 
-@dataclass(frozen=True, slots=True)
-class NoiseOffer:
-    """One size of noise: the radius it keeps at the wished odds, and the errors of its answers."""
-
-    noise_m: float
-    radius_m: float
-    measures: tuple[Quality, ...]
-
-
 def parse_wish(text: str, radius_m: float, odds: float) -> Wish:
     """``length=10%,radius=500m`` and the like; radius and odds default to those given."""
     found: tuple[str, float | None, float] | None = None
@@ -110,31 +101,6 @@ def usual_wishes(asked: MapsAsked, radius_m: float, odds: float) -> list[Wish]:
     return [Wish(kind, cell, 0.1, radius_m, odds) for kind, cell in [("length", None), ("speed", None), *maps]]
 
 
-def grant(wish: Wish, offers: Sequence[NoiseOffer]) -> Granted:
-    """Whether one of the offers that keep the radius answers well enough; ``offers`` are at the wish's odds."""
-    answered = [(offer, row) for offer in offers for row in offer.measures if wish.asks(row)]
-    keeping = [pair for pair in answered if pair[0].radius_m >= wish.radius_m * (1 - 1e-6)]
-    if not keeping:
-        return Granted(wish, None, None, f"{wish.words}: cannot be said, for it was not asked for.")
-    offer, row = min(keeping, key=lambda pair: pair[0].noise_m)
-    error = row.best
-    if error is None:
-        return Granted(wish, None, None, f"{wish.words}: cannot be said, {row.note}.")
-    model = f" ({row.note})" if row.note in ("mostly the model", "one cell holds everybody") else ""
-    if error <= wish.within:
-        words = f"together, at {format_length(offer.noise_m)} of noise: {_percent(error)}{model}."
-        return Granted(wish, True, error, f"{wish.words}: {words}")
-    good = [pair for pair in answered if pair[1].best is not None and pair[1].best <= wish.within]
-    nearest = f"a radius of {format_length(wish.radius_m)} with {_percent(error)}{model}"
-    if good:
-        other, reached = max(good, key=lambda pair: pair[0].noise_m)
-        smaller = f"a radius of {format_length(other.radius_m)} (noise {format_length(other.noise_m)})"
-        nearest = f"{smaller} with {_percent(reached.best or 0.0)}, or {nearest}"
-    else:
-        nearest += "; no noise that was tried gives such an answer"
-    return Granted(wish, False, error, f"{wish.words}: not together. Nearest: {nearest}.")
-
-
 def _share(text: str) -> float:
     share = float(text[:-1]) / 100 if text.endswith("%") else float(text)
     if not 0 < share < 10:
@@ -165,6 +131,31 @@ class Choice:
         kept = {f"{odds:g}": radius for odds, radius in self.radius_at_m.items()}
         promise = {"noise_m": self.noise_m, "odds_at_radius": self.odds, "radius_at_odds_m": kept}
         return {**promise, **self.utility.to_dict()}
+
+
+def grant(wish: Wish, choices: Sequence[Choice]) -> Granted:
+    """Whether one of the choices that keep the radius answers well enough."""
+    answered = [(one, row) for one in choices for row in one.utility.measures if wish.asks(row)]
+    keeping = [pair for pair in answered if pair[0].radius_at_m[wish.odds] >= wish.radius_m * (1 - 1e-6)]
+    if not keeping:
+        return Granted(wish, None, None, f"{wish.words}: cannot be said, for it was not asked for.")
+    choice, row = min(keeping, key=lambda pair: pair[0].noise_m)
+    error = row.best
+    if error is None:
+        return Granted(wish, None, None, f"{wish.words}: cannot be said, {row.note}.")
+    model = f" ({row.note})" if row.note in ("mostly the model", "one cell holds everybody") else ""
+    if error <= wish.within:
+        words = f"together, at {format_length(choice.noise_m)} of noise: {_percent(error)}{model}."
+        return Granted(wish, True, error, f"{wish.words}: {words}")
+    good = [pair for pair in answered if pair[1].best is not None and pair[1].best <= wish.within]
+    nearest = f"a radius of {format_length(wish.radius_m)} with {_percent(error)}{model}"
+    if good:
+        other, reached = max(good, key=lambda pair: pair[0].noise_m)
+        smaller = f"a radius of {format_length(other.radius_at_m[wish.odds])} (noise {format_length(other.noise_m)})"
+        nearest = f"{smaller} with {_percent(reached.best or 0.0)}, or {nearest}"
+    else:
+        nearest += "; no noise that was tried gives such an answer"
+    return Granted(wish, False, error, f"{wish.words}: not together. Nearest: {nearest}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +219,7 @@ def preview(
             more = size * 1.0001  # at least what the wish needs
             found[more] = _choice(people, plan(more), every, asked, step)
     choices = tuple(found[size] for size in sorted(found))
-    answers = [grant(wish, [_offer(choice, wish) for choice in choices]) for wish in wished]
+    answers = [grant(wish, choices) for wish in wished]
     said = dict.fromkeys([*notes, *cut, *(note for one in choices for note in one.utility.notes), *_sampled(choices)])
     return Preview(radius_m, odds, mechanism, choices, tuple(answers), tuple(said))
 
@@ -241,10 +232,6 @@ def simulations(noises: int, people: int) -> int:
 def draws_for(people: int) -> int:
     """Releases that are averaged."""
     return max(1, -(-ENOUGH_DRAWS // people))
-
-
-def _offer(choice: Choice, wish: Wish) -> NoiseOffer:
-    return NoiseOffer(choice.noise_m, choice.radius_at_m[wish.odds], choice.utility.measures)
 
 
 def _choice(people: People, plan: Plan, odds: Sequence[float], asked: MapsAsked, step: Callable[[], None]) -> Choice:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import typer
@@ -13,24 +15,8 @@ from sfumato.base.progress import progress
 from sfumato.base.things.estimated_map import EstimatedMap, Weight
 from sfumato.base.things.grid import Grid
 from sfumato.base.units import bounds_deg, count_of, format_length, length_m
-from sfumato.cli.output import print_json
-from sfumato.cli.tracks.answers.estimate_options import (
-    AreasFile,
-    AsJson,
-    BoundsText,
-    Cell,
-    Certificates,
-    Channels,
-    Confidence,
-    EachAPerson,
-    Hexagons,
-    Output,
-    Picture,
-    Question,
-    Releases,
-    WhichCells,
-    pause_words,
-)
+from sfumato.cli.output import command_of, print_json
+from sfumato.cli.tracks.answers.estimate_options import MapQuestion, pause_words
 from sfumato.cli.tracks.answers.estimate_reports import map_of_reports
 from sfumato.cli.tracks.answers.estimate_ways import WAYS
 from sfumato.tracks.answers.answer_files import check_ending, write_answer, write_picture
@@ -50,74 +36,44 @@ MEANING = (
 )
 
 
-def heatmap(
-    release: Releases,
-    certificate: Certificates = None,
-    channel: Channels = None,
-    cell: Cell = None,
-    h3: Hexagons = None,
-    areas: AreasFile = None,
-    weight: Annotated[str, typer.Option(help="Count 'points', or the 'time' that points stand for.")] = "points",
-    bounds: BoundsText = None,
-    confidence: Confidence = 0.9,
-    each_file_a_person: EachAPerson = False,
-    output: Output = None,
-    picture: Picture = None,
-    json: AsJson = False,
-) -> None:
+@dataclass(frozen=True, slots=True)
+class HeatmapQuestion(MapQuestion):
+    """Where people are, from releases or from the reports of a collection."""
+
+    channel: list[Path] = typer.Option(
+        [], "--channel", help="For reports of a collection: the signed channel of each file, in the same order."
+    )
+    weight: str = typer.Option("points", help="Count 'points', or the 'time' that points stand for.")
+
+
+def heatmap(asked: HeatmapQuestion) -> None:
     """``lat, lon, share, low, high`` for every cell, 500 m wide if unsaid."""
-    asked = Question(release, certificate, confidence, each_file_a_person, output, json, picture)
-    cells = WhichCells(cell, h3, areas, bounds)
-    if channel:
-        found = map_of_reports(asked, cells, channel)
+    if asked.channel:
+        found = map_of_reports(asked, asked.channel)
         _tell(found, asked, found.points, "report", 0)
         return
-    check_ending(output)
-    received = receive_each(release, certificate or ())
+    check_ending(asked.output)
+    received = receive_each(asked.release, asked.certificate)
     with progress("Taking the blur out", HEATMAP_STEPS, quiet=asked.json) as step:
-        found = estimate_heatmap(
-            received,
-            **_cells(cells, "500m"),
-            weight=_weight(weight),
-            confidence=asked.confidence,
-            each_release_a_person=asked.each,
-            on_step=step,
-        )
+        found = estimate_heatmap(received, **_cells(asked, "500m"), weight=_weight(asked.weight), on_step=step)
     _tell(found, asked, found.points, "point", found.outside, seed_words(received))
 
 
-def flows(
-    release: Releases,
-    certificate: Certificates = None,
-    cell: Cell = None,
-    h3: Hexagons = None,
-    areas: AreasFile = None,
-    bounds: BoundsText = None,
-    confidence: Confidence = 0.9,
-    each_file_a_person: EachAPerson = False,
-    output: Output = None,
-    picture: Picture = None,
-    json: AsJson = False,
-) -> None:
+def flows(asked: MapQuestion) -> None:
     """A trip is one segment of a track, from its first to its last point; cells are 1500 m wide if unsaid."""
-    asked = Question(release, certificate, confidence, each_file_a_person, output, json, picture)
-    cells = WhichCells(cell, h3, areas, bounds)
-    check_ending(output)
-    received = receive_each(release, certificate or ())
+    check_ending(asked.output)
+    received = receive_each(asked.release, asked.certificate)
     with progress("Taking the blur out of both ends", FLOWS_STEPS, quiet=asked.json) as step:
-        found = estimate_flows(
-            received,
-            **_cells(cells, "1500m"),
-            confidence=asked.confidence,
-            each_release_a_person=asked.each,
-            on_step=step,
-        )
+        found = estimate_flows(received, **_cells(asked, "1500m"), on_step=step)
     _tell(found, asked, found.trips, "trip", found.outside, [*pause_words(received), *seed_words(received)])
 
 
 QUESTIONS: dict[str, tuple[str, Callable[..., None]]] = {
-    "heatmap": ("Where people are: the share of each cell, with intervals over people.", heatmap),
-    "flows": ("From where to where: shares of trips between cells, with intervals.", flows),
+    "heatmap": (
+        "Where people are: the share of each cell, with intervals over people.",
+        command_of(HeatmapQuestion, heatmap),
+    ),
+    "flows": ("From where to where: shares of trips between cells, with intervals.", command_of(MapQuestion, flows)),
     **WAYS,
 }
 
@@ -134,7 +90,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _tell(
-    found: EstimatedMap | Flows, asked: Question, count: int, thing: str, outside: int, notes: Sequence[str] = ()
+    found: EstimatedMap | Flows, asked: MapQuestion, count: int, thing: str, outside: int, notes: Sequence[str] = ()
 ) -> None:
     things, whose = f"{thing}s", "1 person" if found.people == 1 else f"{found.people} people"
     if asked.output is not None:
@@ -178,13 +134,15 @@ def _words(found: EstimatedMap | Flows) -> str:
     return f"{found.cells.cells} {'areas' if isinstance(found.cells, Areas) else 'hexagons'}"
 
 
-def _cells(asked: WhichCells, otherwise: str) -> dict[str, Any]:
+def _cells(asked: MapQuestion, otherwise: str) -> dict[str, Any]:
     named = asked.h3 is not None or asked.areas is not None
     return {
         "cell_m": length_m(asked.cell or otherwise) if asked.cell or not named else None,
         "h3": asked.h3,
         "areas": None if asked.areas is None else Areas.read(asked.areas),
         "bounds": bounds_deg(asked.bounds) if asked.bounds else None,
+        "confidence": asked.confidence,
+        "each_release_a_person": asked.each_file_a_person,
     }
 
 

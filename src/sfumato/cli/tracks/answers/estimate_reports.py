@@ -14,7 +14,7 @@ import pyarrow.parquet
 
 from sfumato.base.errors import InputError
 from sfumato.base.things.estimated_map import EstimatedMap
-from sfumato.cli.tracks.answers.estimate_options import Question, WhichCells
+from sfumato.cli.tracks.answers.estimate_options import MapQuestion
 from sfumato.collect.client.offer import Caps, Offer, check_offer
 from sfumato.collect.estimation.tally import Tally, tally_reports
 from sfumato.collect.grids.grid_channel import GridChannel
@@ -33,22 +33,22 @@ _ANY = Caps(
 _KINDS = "Give a .csv or .parquet with 'cell' and 'reports' (as a campaign exports), or with 'report', one in each row."
 
 
-def map_of_reports(asked: Question, cells: WhichCells, channels: Sequence[Path]) -> EstimatedMap:
+def map_of_reports(asked: MapQuestion, channels: Sequence[Path]) -> EstimatedMap:
     """The map of every file of reports, each through its own channel."""
-    if asked.certificates:
+    if asked.certificate:
         raise InputError("Certificates and channels were given.", "Releases have certificates, reports have channels.")
-    if any(one is not None for one in (cells.cell, cells.h3, cells.areas, cells.bounds)):
+    if any(one is not None for one in (asked.cell, asked.h3, asked.areas, asked.bounds)):
         raise InputError("Reports are of the channel's own cells.", "Leave --cell, --h3, --areas and --bounds.")
-    if len(asked.releases) != len(channels):
+    if len(asked.release) != len(channels):
         raise InputError(
-            f"{len(asked.releases)} files of reports and {len(channels)} channels.",
+            f"{len(asked.release)} files of reports and {len(channels)} channels.",
             "Give --channel once for each file, in the same order: every cycle has its own.",
         )
     offers = [read_offer(path) for path in channels]
     rhythms = {offer.reporting for offer in offers}
     if len(rhythms) > 1:
         raise InputError("The channels ask people to report in different rhythms.", "Estimate each campaign by itself.")
-    tallies = [_tally(path, offer) for path, offer in zip(asked.releases, offers, strict=True)]
+    tallies = [_tally(path, offer) for path, offer in zip(asked.release, offers, strict=True)]
     return estimate_reports(tallies, reporting=cast(Rhythm, rhythms.pop()), confidence=asked.confidence)
 
 

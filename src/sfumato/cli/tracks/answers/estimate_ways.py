@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Annotated
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 import typer
 from rich.console import Console
@@ -12,17 +13,8 @@ from rich.progress import Progress
 
 from sfumato.base.things.estimated_map import LEAST_PEOPLE
 from sfumato.base.units import duration_s, format_duration, format_length
-from sfumato.cli.output import print_json
-from sfumato.cli.tracks.answers.estimate_options import (
-    AsJson,
-    Certificates,
-    Confidence,
-    EachAPerson,
-    Output,
-    Question,
-    Releases,
-    pause_words,
-)
+from sfumato.cli.output import command_of, print_json
+from sfumato.cli.tracks.answers.estimate_options import Question, pause_words
 from sfumato.tracks.answers.answer_files import check_ending, write_answer
 from sfumato.tracks.answers.intervals import OverPeople
 from sfumato.tracks.answers.received import receive_each, seed_words
@@ -52,62 +44,29 @@ DRAWN = (
 )
 
 
-def distances(
-    release: Releases,
-    certificate: Certificates = None,
-    lags: Annotated[str, typer.Option(help="Times between two points whose distance is squared.")] = "1min,10min,1h",
-    confidence: Confidence = 0.9,
-    each_file_a_person: EachAPerson = False,
-    output: Output = None,
-    json: AsJson = False,
-) -> None:
+@dataclass(frozen=True, slots=True)
+class DistancesQuestion(Question):
+    """How far."""
+
+    lags: str = typer.Option("1min,10min,1h", help="Times between two points whose distance is squared.")
+
+
+def distances(asked: DistancesQuestion) -> None:
     """Squares have the noise taken out exactly; lengths are read off paths drawn given the release."""
-    answer_ways("distances", Question(release, certificate, confidence, each_file_a_person, output, json), lags)
+    answer_ways("distances", asked, lags_s=[duration_s(lag) for lag in asked.lags.split(",")])
 
 
-def question_of_paths(question: str) -> Callable[..., None]:
-    """The command of a question that is read off drawn paths alone."""
-
-    def ask(
-        release: Releases,
-        certificate: Certificates = None,
-        confidence: Confidence = 0.9,
-        each_file_a_person: EachAPerson = False,
-        output: Output = None,
-        json: AsJson = False,
-    ) -> None:
-        answer_ways(question, Question(release, certificate, confidence, each_file_a_person, output, json))
-
-    return ask
-
-
-WAYS: dict[str, tuple[str, Callable[..., None]]] = {
-    "distances": ("How far: squared displacement without bias, and lengths of trips.", distances),
-    "speeds": (
-        "How fast, from paths drawn given the release. Says when the answer is mostly the model: where the "
-        "release tells less than half of the squared steps, or less than four fifths of the length.",
-        question_of_paths("speeds"),
-    ),
-    "stays": (
-        "How many stays and how long (at least five minutes within 200 m of where it began), from paths drawn "
-        "given the release. Says when the answer is mostly the model.",
-        question_of_paths("stays"),
-    ),
-}
-
-
-def answer_ways(question: str, asked: Question, lags: str = "") -> None:
+def answer_ways(question: str, asked: Question, **wishes: Sequence[float]) -> None:
     """How far, how fast, how many stays."""
     check_ending(asked.output)
-    received = receive_each(asked.releases, asked.certificates or ())
+    received = receive_each(asked.release, asked.certificate)
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("Drawing paths given the release", total=None)
-        wishes = {"lags_s": [duration_s(lag) for lag in lags.split(",")]} if question == "distances" else {}
         answer = _QUESTIONS[question](
             received,
             **wishes,
             confidence=asked.confidence,
-            each_release_a_person=asked.each,
+            each_release_a_person=asked.each_file_a_person,
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )
     squares, ways = answer.squares, answer.ways
@@ -181,6 +140,22 @@ def _stays(ways: Ways) -> list[str]:
     return [*rows, *_spread("stays", ways.stay_quantiles_s, "min", 60.0), what]
 
 
+WAYS: dict[str, tuple[str, Callable[..., None]]] = {
+    "distances": (
+        "How far: squared displacement without bias, and lengths of trips.",
+        command_of(DistancesQuestion, distances),
+    ),
+    "speeds": (
+        "How fast, from paths drawn given the release. Says when the answer is mostly the model: where the "
+        "release tells less than half of the squared steps, or less than four fifths of the length.",
+        command_of(Question, partial(answer_ways, "speeds")),
+    ),
+    "stays": (
+        "How many stays and how long (at least five minutes within 200 m of where it began), from paths drawn "
+        "given the release. Says when the answer is mostly the model.",
+        command_of(Question, partial(answer_ways, "stays")),
+    ),
+}
 _LINES = {"distances": _distances, "speeds": _speeds, "stays": _stays}
 _QUESTIONS: dict[str, Callable[..., MovingAnswer]] = {
     "distances": estimate_distances,

@@ -16,7 +16,7 @@ from sfumato.base.numbers.odds import odds_words
 from sfumato.base.progress import progress
 from sfumato.base.things.traces import PointsRead, join_traces
 from sfumato.base.units import bounds_deg, format_length, length_m
-from sfumato.cli.output import print_json
+from sfumato.cli.output import command_of, print_json
 from sfumato.cli.tracks.archive_faces import named_columns
 from sfumato.pages.report.usefulness_page import error_words, preview_page, utility_page
 from sfumato.tracks.answers.received import Received, law_of, receive
@@ -36,33 +36,37 @@ from sfumato.tracks.people.preview import preview as simulate_releases
 
 Found = TypeVar("Found", Preview, Utility)
 _ORIGINAL = "The original: a track, a table of people, or one person's archive (folders, files, .gz, .zip)."
-_CELLS = typer.Option("500m,1km,2km", help="Sides of the cells of heat maps.")
-_FLOW_CELLS = typer.Option("1500m,3km,6km", help="Sides of the cells of flows; a trip is one segment of a track.")
-_BOUNDS = typer.Option(None, help="south,west,north,east of the maps in degrees; by default where the points are.")
-_REPORT = typer.Option(None, help="Write a page with the table and a picture (HTML, 0600, private) here.")
 _read = partial(typer.Option, rich_help_panel="How the original is read")
-_TIME_ZONE = _read(None, help="Time zone of the original's times that name none.")
-_COLUMN = _read([], help="Name a table's column by role, e.g. lat=Y; repeat for more.")
-_ONE_PERSON = _read(False, "--one-person", help="All rows of every table are one person's.")
-_JSON = typer.Option(False, "--json", help="Print one JSON object and nothing else (private).")
 
 
-def register(app: typer.Typer) -> None:
-    """Add ``preview`` and ``utility`` to the app."""
-    app.command("preview", help="Before a release: what each size of noise promises, and what it leaves.")(preview)
-    app.command("utility", help="After a release: how far its answers are from the truth. Private.")(utility)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasureOptions:
+    """Which answers are measured, how originals are read, and where the result goes."""
 
+    cells: str = typer.Option("500m,1km,2km", help="Sides of the cells of heat maps.")
+    flow_cells: str = typer.Option(
+        "1500m,3km,6km", help="Sides of the cells of flows; a trip is one segment of a track."
+    )
+    bounds: str | None = typer.Option(
+        None, help="south,west,north,east of the maps in degrees; by default where the points are."
+    )
+    report: Path | None = typer.Option(
+        None, help="Write a page with the table and a picture (HTML, 0600, private) here."
+    )
+    time_zone: str | None = _read(None, help="Time zone of the original's times that name none.")
+    column: list[str] = _read([], help="Name a table's column by role, e.g. lat=Y; repeat for more.")
+    one_person: bool = _read(False, "--one-person", help="All rows of every table are one person's.")
+    json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else (private).")
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """How originals are read, as it was typed."""
-
-    time_zone: str | None
-    column: list[str]
-    one_person: bool
+    def maps(self) -> MapsAsked:
+        """The maps to be compared."""
+        heat, flows = (
+            tuple(length_m(part) for part in text.split(",") if part) for text in (self.cells, self.flow_cells)
+        )
+        return MapsAsked(heat, flows, bounds_deg(self.bounds) if self.bounds else None)
 
     def of_sources(self) -> SourceReading:
-        """The same for the files of an archive."""
+        """How the files of an archive are read."""
         return SourceReading(None, self.time_zone, named_columns(self.column), one_person=self.one_person)
 
     def originals(self, sources: list[Path]) -> People:
@@ -84,92 +88,84 @@ class Reading:
         return [(None, join_traces(sorted(found, key=lambda trace: float(trace.times_s[0]))))]
 
 
-def preview(
-    original: list[Path] = typer.Argument(..., metavar="ORIGINAL...", help=_ORIGINAL),
-    noise: str = typer.Option("100m,200m,400m,800m", help="Sizes of the noise per coordinate to try (m, km)."),
-    radius: str = typer.Option("200m", help="The radius of the promise (m, km, ft, mi)."),
-    odds: float = typer.Option(5.0, help="The odds of the promise, 99 times in 100."),
-    mechanism: str = typer.Option("multiscale", help="The mechanism, as for protect."),
-    prior_class: str = typer.Option("day", "--class", help="Length scales covered: day, week or year."),
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreviewOptions(MeasureOptions):
+    """What sizes of noise are tried, and for which promise."""
+
+    original: list[Path] = typer.Argument(..., metavar="ORIGINAL...", help=_ORIGINAL)
+    noise: str = typer.Option("100m,200m,400m,800m", help="Sizes of the noise per coordinate to try (m, km).")
+    radius: str = typer.Option("200m", help="The radius of the promise (m, km, ft, mi).")
+    odds: float = typer.Option(5.0, help="The odds of the promise, 99 times in 100.")
+    mechanism: str = typer.Option("multiscale", help="The mechanism, as for protect.")
+    prior_class: str = typer.Option("day", "--class", help="Length scales covered: day, week or year.")
     wish: list[str] = typer.Option(
         [],
         help="What you want together, e.g. length=10%,radius=500m or heatmap@1km=10% or flows@3km=15%,odds=5; repeat "
         "for more. By default everything within 10 % at --radius and --odds.",
-    ),
-    cells: str = _CELLS,
-    flow_cells: str = _FLOW_CELLS,
-    bounds: str | None = _BOUNDS,
-    report: Path | None = _REPORT,
-    time_zone: str | None = _TIME_ZONE,
-    column: list[str] = _COLUMN,
-    one_person: bool = _ONE_PERSON,
-    json: bool = _JSON,
-) -> None:
-    """Releases are simulated from fresh randomness and thrown away; nothing of a real release is touched.
-
-    What is shown was computed from the original: keep it to yourself.
-    """
-    reading, maps = Reading(time_zone, column, one_person), _maps(cells, flow_cells, bounds)
-    radius_m, sizes = length_m(radius), [length_m(part) for part in noise.split(",")]
-    wishes = [parse_wish(text, radius_m, odds) for text in wish]
-    people = reading.originals(original)
-    with progress("Simulating releases", simulations(len(sizes), len(people)), quiet=json) as step:
-        found = simulate_releases(
-            people,
-            noise_m=sizes,
-            radius_m=radius_m,
-            odds=odds,
-            mechanism=mechanism,
-            prior_class=prior_class,
-            wishes=wishes,
-            heat_cells_m=maps.heat_cells_m,
-            flow_cells_m=maps.flow_cells_m,
-            bounds=maps.bounds,
-            step=step,
-        )
-    _tell(found, people, preview_page, _say_preview, report, json=json)
+    )
 
 
-def utility(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UtilityOptions(MeasureOptions):
+    """What is compared."""
+
     paths: list[Path] = typer.Argument(
         ..., metavar="ORIGINAL... RELEASE", help=_ORIGINAL + " Then the release made from it, or the shared folder."
-    ),
+    )
     certificate: list[Path] = typer.Option(
         [],
         "--certificate",
         "-c",
         help="The release's certificate: without it no answer can be corrected. With several, the last files are as "
         "many releases, each with its own law.",
-    ),
-    cells: str = _CELLS,
-    flow_cells: str = _FLOW_CELLS,
-    bounds: str | None = _BOUNDS,
-    report: Path | None = _REPORT,
-    time_zone: str | None = _TIME_ZONE,
-    column: list[str] = _COLUMN,
-    one_person: bool = _ONE_PERSON,
-    json: bool = _JSON,
-) -> None:
+    )
+
+
+def register(app: typer.Typer) -> None:
+    """Add ``preview`` and ``utility`` to the app."""
+    app.command("preview", help="Before a release: what each size of noise promises, and what it leaves.")(
+        command_of(PreviewOptions, preview)
+    )
+    app.command("utility", help="After a release: how far its answers are from the truth. Private.")(
+        command_of(UtilityOptions, utility)
+    )
+
+
+def preview(asked: PreviewOptions) -> None:
+    """Releases are simulated from fresh randomness and thrown away; nothing of a real release is touched.
+
+    What is shown was computed from the original: keep it to yourself.
+    """
+    radius_m, sizes, maps = length_m(asked.radius), [length_m(part) for part in asked.noise.split(",")], asked.maps()
+    wishes = [parse_wish(text, radius_m, asked.odds) for text in asked.wish]
+    named = {name: getattr(asked, name) for name in ("odds", "mechanism", "prior_class")}
+    named |= {name: getattr(maps, name) for name in ("heat_cells_m", "flow_cells_m", "bounds")}
+    people = asked.originals(asked.original)
+    with progress("Simulating releases", simulations(len(sizes), len(people)), quiet=asked.json) as step:
+        found = simulate_releases(people, noise_m=sizes, radius_m=radius_m, wishes=wishes, step=step, **named)
+    _tell(found, people, preview_page, _say_preview, asked)
+
+
+def utility(asked: UtilityOptions) -> None:
     """Naive reads the release as if it were the truth; corrected is what a receiver gets with the certificate."""
-    reading = Reading(time_zone, column, one_person)
-    first = len(paths) - max(len(certificate), 1)
+    first = len(asked.paths) - max(len(asked.certificate), 1)
     if first < 1:
         raise InputError(
             "Originals and releases are compared.", "Name the original, then a release for each certificate."
         )
-    sources = paths[:first]
-    if len(certificate) > 1:
-        received: Sequence[Received] = [receive(*pair) for pair in zip(paths[first:], certificate, strict=True)]
+    sources, releases = asked.paths[:first], asked.paths[first:]
+    if len(asked.certificate) > 1:
+        received: Sequence[Received] = [receive(*pair) for pair in zip(releases, asked.certificate, strict=True)]
         others: People = [person for one in received for person in one.people]
-        people = as_people(reading.originals(sources))
-        for path in paths[first:]:
+        people = as_people(asked.originals(sources))
+        for path in releases:
             people = renamed_people(people, path, given=False)
         people = in_order_of(people, others)
     else:
-        people, others, received = _pair(sources, paths[-1], certificate[0] if certificate else None, reading)
-    with progress("Measuring", 1 + len(shown_people(len(people))), quiet=json) as step:
-        found = useful(people, others, received, _maps(cells, flow_cells, bounds), step)
-    _tell(found, people, utility_page, _say_utility, report, json=json)
+        people, others, received = _pair(asked, sources, releases[0])
+    with progress("Measuring", 1 + len(shown_people(len(people))), quiet=asked.json) as step:
+        found = useful(people, others, received, asked.maps(), step)
+    _tell(found, people, utility_page, _say_utility, asked)
 
 
 def _tell(
@@ -177,21 +173,19 @@ def _tell(
     people: People,
     page: Callable[[Found], str],
     say: Callable[[Found], None],
-    report: Path | None,
-    *,
-    json: bool,
+    asked: MeasureOptions,
 ) -> None:
     """The page if it was asked for, then one JSON object or words."""
-    if report is not None:
-        write_text(report, page(found), private=True)
-    if json:
+    if asked.report is not None:
+        write_text(asked.report, page(found), private=True)
+    if asked.json:
         print_json({"ok": True, **found.to_dict()})
         return
     say(found)
     if words := PointsRead.of(trace for _, trace in people).sentence():
         typer.echo(f"Note: {words}")
-    if report is not None:
-        typer.echo(f"Report (private): {report}")
+    if asked.report is not None:
+        typer.echo(f"Report (private): {asked.report}")
 
 
 def _say_preview(found: Preview) -> None:
@@ -236,18 +230,17 @@ def _say_utility(found: Utility) -> None:
     _notes(found.notes, [row.note for row in found.measures])
 
 
-def _pair(
-    sources: list[Path], release: Path, certificate: Path | None, reading: Reading
-) -> tuple[People, People, Sequence[Received]]:
+def _pair(asked: UtilityOptions, sources: list[Path], release: Path) -> tuple[People, People, Sequence[Received]]:
+    certificate = next(iter(asked.certificate), None)
     if release.is_dir():
         if certificate is None:
             raise InputError("A shared folder is read by its certificate.", "Give it: --certificate.")
-        one, other, noise = shared_pairs(sources, release, certificate, reading.of_sources())
+        one, other, noise = shared_pairs(sources, release, certificate, asked.of_sources())
         terms = terms_of(noise)
         law = law_of(terms.mechanism, terms.snap_m)
         released = ((None, other),)
         return [(None, one)], released, [Received(released, law, terms.mechanism.name, terms.mechanism.continuing)]
-    people = renamed_people(as_people(reading.originals(sources)), release, given=False)
+    people = renamed_people(as_people(asked.originals(sources)), release, given=False)
     if certificate is None:
         return people, as_people(read_release(release, fleet=len(people) > 1)), ()
     document = read_certificate(certificate)
@@ -256,11 +249,6 @@ def _pair(
         return people, as_people(read_release(release, fleet=inner.get("people") != 1)), ()
     received = receive(release, document)
     return people, received.people, [received]
-
-
-def _maps(cells: str, flow_cells: str, bounds: str | None) -> MapsAsked:
-    heat, flows = (tuple(length_m(part) for part in text.split(",") if part) for text in (cells, flow_cells))
-    return MapsAsked(heat, flows, bounds_deg(bounds) if bounds else None)
 
 
 def _table(corner: str, heads: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> None:

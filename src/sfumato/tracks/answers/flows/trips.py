@@ -119,7 +119,7 @@ class Trips:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Blocks:
+class TripBlocks:
     """The likelihoods of some trips: two blocks for each, whose corner is ``first`` (see the loops)."""
 
     trips: IntArray
@@ -146,7 +146,7 @@ class Blocks:
 class TripLikelihood:
     """All trips, law by law; ``on_step`` is called after every step."""
 
-    blocks: tuple[Blocks, ...]
+    blocks: tuple[TripBlocks, ...]
     trips: int
     on_step: Callable[[], None] | None = None
 
@@ -225,7 +225,7 @@ def likelihood_of(
     return TripLikelihood(tuple(out), len(trips), on_step)
 
 
-def _blocks(trips: Trips, of: IntArray, law: NoiseLaw, window: Window, less_m2: float) -> Blocks:
+def _blocks(trips: Trips, of: IntArray, law: NoiseLaw, window: Window, less_m2: float) -> TripBlocks:
     sizes = window.latent_m
     side = min(math.ceil(2 * REACH * law.noise_m / min(sizes)) + 1, *window.shape)
     ends = trips.start_m[of], trips.end_m[of]
@@ -239,7 +239,7 @@ def _blocks(trips: Trips, of: IntArray, law: NoiseLaw, window: Window, less_m2: 
             end_blocks(at, law.epsilon_per_m, *sizes, np.ascontiguousarray(first[:, column::2]), side)
             for column, at in enumerate(ends)
         ]
-        return Blocks(of, first, blocks[0], blocks[1], by_ends=True)
+        return TripBlocks(of, first, blocks[0], blocks[1], by_ends=True)
     blocks = []
     for axis in (0, 1):
         variance = law.variance_m2 - less_m2 + sizes[axis] ** 2 / 12
@@ -247,4 +247,4 @@ def _blocks(trips: Trips, of: IntArray, law: NoiseLaw, window: Window, less_m2: 
         corner = np.ascontiguousarray(first[:, 2 * axis : 2 * axis + 2])
         start, end = (np.ascontiguousarray(at[:, axis]) for at in ends)
         blocks.append(trip_blocks(start, end, rho, variance, sizes[axis], corner, side))
-    return Blocks(of, first, blocks[0], blocks[1], by_ends=False)
+    return TripBlocks(of, first, blocks[0], blocks[1], by_ends=False)

@@ -128,7 +128,7 @@ def folder_of(kind: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class PartsSaid:
     """The parts by the number of their bucket (file, digest, points), and how many people have how many points.
 
     ``proposed`` is whose losses may be computed, of each bucket.
@@ -140,7 +140,7 @@ class Said:
     proposed: list[BucketNote]
 
 
-def said_of(spark: SparkSession, folder: HadoopFolder, below: str) -> Said:
+def said_of(spark: SparkSession, folder: HadoopFolder, below: str) -> PartsSaid:
     """What was written, from what lies there: each part's digest is that of its bytes in the store."""
     at = {kind: f"{below}/{folder_of(kind)}" for kind in (PARTS, SAID, REJECTED)}
     parts: dict[int, tuple[str, str, int]] = {}
@@ -161,7 +161,7 @@ def said_of(spark: SparkSession, folder: HadoopFolder, below: str) -> Said:
     if folder.has(at[REJECTED]):
         counts = spark.read.parquet(f"{folder.address}/{at[REJECTED]}").groupBy("reason").count()
         rejected.update({str(row["reason"]): int(row["count"]) for row in counts.collect()})
-    return Said(parts, spread, rejected, [json.loads(one) for one in proposed.values()])
+    return PartsSaid(parts, spread, rejected, [json.loads(one) for one in proposed.values()])
 
 
 def digests(spark: SparkSession, folder: str) -> dict[str, str]:
