@@ -27,7 +27,8 @@ from sfumato.base.errors import SfumatoError
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.folders.rides.again import hide_again
 from sfumato.tracks.folders.rides.hide import hide_archive
-from sfumato.tracks.folders.rides.ride_job import ArchiveResult, Sharing
+from sfumato.tracks.folders.rides.ride_job import ArchiveResult
+from sfumato.tracks.folders.rides.sharing import Sharing
 from sfumato.tracks.folders.verify_folder import verify_folder
 from sfumato.tracks.io import read_trace, write_trace
 from sfumato.tracks.places.ends import RideEnds

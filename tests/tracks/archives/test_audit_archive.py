@@ -16,7 +16,7 @@ from track_files import FORMATS, write_as
 
 import sfumato as sf
 from sfumato.tracks.folders.rides.hide import hide_archive
-from sfumato.tracks.folders.rides.ride_job import Sharing
+from sfumato.tracks.folders.rides.sharing import Sharing
 from sfumato.tracks.folders.verify_folder import verify_folder
 from sfumato.tracks.places.places_file import Places, place_at
 from sfumato.tracks.plan import Plan

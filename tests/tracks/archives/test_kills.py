@@ -20,7 +20,7 @@ from sfumato.base.errors import InputError
 from sfumato.tracks.folders.manifest import Manifest, SourceRecord, private_folder
 from sfumato.tracks.folders.rides.hide import hide_archive
 from sfumato.tracks.folders.rides.protect_archive import protect_archive
-from sfumato.tracks.folders.rides.ride_job import Sharing
+from sfumato.tracks.folders.rides.sharing import Sharing
 from sfumato.tracks.folders.verify_folder import verify_folder
 from sfumato.tracks.places.places_file import Places, place_at, save_places
 from sfumato.tracks.plan import Plan

@@ -14,7 +14,7 @@ from track_files import FORMATS, write_as
 from sfumato.base.things.traces import Trace
 from sfumato.pages.report.archive_page import public_page
 from sfumato.tracks.folders.rides.hide import hide_archive
-from sfumato.tracks.folders.rides.ride_job import Sharing
+from sfumato.tracks.folders.rides.sharing import Sharing
 from sfumato.tracks.places.globe import surface
 from sfumato.tracks.places.places_file import Places, place_at
 from sfumato.tracks.plan import Plan
@@ -137,7 +137,7 @@ def test_kept_readings_near_a_cut_and_totals_do_not_tell(places: Places, tmp_pat
         source = tmp_path / f"in{world}"
         source.mkdir()
         write_as("gpx", trace, source / "a.gpx", words=f"door {world}", laps=laps)
-        from sfumato.tracks.folders.rides.ride_job import SourceReading
+        from sfumato.tracks.folders.rides.sharing import SourceReading
 
         reading = SourceReading(keep=("elevation",))
         done = hide_archive([source], tmp_path / f"out{world}", places, Sharing(reading))

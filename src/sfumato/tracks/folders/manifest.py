@@ -124,10 +124,10 @@ def part_name(source: str, part: int) -> str:
     return source if part == 1 else f"{source} (part {part})"
 
 
-def family_of(records: Mapping[str, SourceRecord], source: str) -> list[SourceRecord]:
-    """What was shared of a source: itself, and the parts that came to it later."""
+def family_of(records: Mapping[str, SourceRecord], source: str, *, staged: bool = False) -> list[SourceRecord]:
+    """What was shared of a source: itself, and the parts that came to it later; ``staged``: or is about to be."""
     found = list[SourceRecord]()
-    while (one := records.get(part_name(source, len(found) + 1))) is not None and one.placed:
+    while (one := records.get(part_name(source, len(found) + 1))) is not None and (one.placed or staged):
         found.append(one)
     return found
 

@@ -36,7 +36,7 @@ from sfumato.tracks.io.formats import is_track_name
 from sfumato.tracks.places.zones import RADII_M
 from sfumato.tracks.times_released import Times
 
-STATE_NAME, SUMMARY_NAME = "noise.state", "summary.csv"
+STATE_NAME, SUMMARY_NAME, SEEN_NAME = "noise.state", "summary.csv", "seen.sealed"
 FILE_TIME_S = 946_684_800  # 2000-01-01: when a file was written would tell the order, and the gaps
 _BLOCK = 1 << 20
 
@@ -78,6 +78,11 @@ class Staging:
         """What a certificate of noise is made from: every output's points and digest, in the order of names."""
         records = (self._outputs[name] for name in sorted(self._outputs))
         return ReleasedFiles(tuple((record.points_out, record.content_sha256 or "") for record in records))
+
+    def is_as_shared(self, record: SourceRecord) -> bool:
+        """Whether what was shared of a source lies in the folder as it was, or was taken out by its owner."""
+        name = record.output
+        return name is None or name in self.gone or _is_there(self.out / name, record.output_sha256)
 
     def strangers(self) -> list[str]:
         """Files of the output folder that this job did not write, or that were changed since."""
@@ -154,18 +159,29 @@ def opened_private(out: Path, sources: Iterable[str | Path]) -> Iterator[Path]:
         raise InputError(f"{out} is a file.", "Name a folder for the output of an archive.")
     if not out.exists() and is_track_name(out.name):
         raise InputError(f"The output is a folder, and {out} is named like a file.", "Name a folder, like -o shared/.")
-    finish_swap(out)
+    with only_run(out):
+        folder = private_folder(out)
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"Cannot make {folder}: {error.strerror}.", "Choose a folder you can write to.") from error
+        remove_leftovers(*(folder / name for name in (STATE_NAME, SUMMARY_NAME, SEEN_NAME)))
+        yield folder
+
+
+@contextmanager
+def only_run(out: Path) -> Iterator[None]:
+    """One run at a time of an output folder, under a lock beside it (folders may be swapped); ends a swap first."""
     folder = private_folder(out)
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"Cannot make {folder}: {error.strerror}.", "Choose a folder you can write to.") from error
-    try:
-        with lock_file(folder / "job", wait=False):
-            remove_leftovers(folder / STATE_NAME, folder / SUMMARY_NAME)
-            yield folder
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with lock_file(folder, wait=False):
+            finish_swap(out)
+            yield
     except BlockingIOError as error:
         raise InputError("Another run is filling this output folder.", "Wait until it has ended.") from error
+    except FileExistsError as error:
+        raise InputError(f"Cannot make {folder}: {error.strerror}.", "Choose a folder you can write to.") from error
 
 
 def file_sha256(path: Path) -> str:

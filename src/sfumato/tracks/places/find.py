@@ -20,7 +20,7 @@ Everything is O(n log n) in the points; distances are on the globe. The result i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -138,6 +138,18 @@ class Stops:
         if away.max() > 2 * PLACE_RADIUS_M:
             self._away_s.append(float(times[np.argmax(away)]))
         self._events += [(middle, start, stop, False) for middle, start, stop in _stays(where, times)]
+
+    def numbers(self) -> dict[str, FloatArray]:
+        """All that was gathered so far, as tables."""
+        out = {"events": np.array([[*where, *rest] for where, *rest in self._events]).reshape(-1, 6)}
+        out["limits"] = np.array([[a, b, *start, *end] for a, b, start, end in self._limits]).reshape(-1, 8)
+        return {**out, "away": np.array(self._away_s)}
+
+    def take(self, numbers: Mapping[str, FloatArray]) -> None:
+        """Add what others gathered."""
+        self._events += [(row[:3], float(row[3]), float(row[4]), bool(row[5])) for row in numbers["events"]]
+        self._limits += [(float(row[0]), float(row[1]), row[2:5], row[5:]) for row in numbers["limits"]]
+        self._away_s += numbers["away"].tolist()
 
     def places(self) -> list[FoundPlace]:
         """Every place stayed at or returned to; between two tracks, where the next starts near the last one's end."""
@@ -306,6 +318,16 @@ class Departures:
         day = int(by_the_sun // _DAY_S)
         if (day + _EPOCH_WEEKDAY) % 7 < 5:
             self._first_s[day] = min(by_the_sun % _DAY_S, self._first_s.get(day, np.inf))
+
+    def numbers(self) -> dict[str, FloatArray]:
+        """All that was gathered so far, as tables."""
+        return {"first": np.array([[*row] for row in self._first_s.items()]), "delays": np.array(self._delays_s)}
+
+    def take(self, numbers: Mapping[str, FloatArray]) -> None:
+        """Add what others gathered."""
+        for day, first_s in numbers["first"].tolist():
+            self._first_s[int(day)] = min(first_s, self._first_s.get(int(day), np.inf))
+        self._delays_s += numbers["delays"].tolist()
 
     def sentence(self) -> str:
         """What the shared times tell; empty where departures are not regular, or few."""

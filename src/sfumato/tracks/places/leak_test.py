@@ -32,6 +32,7 @@ from sfumato.tracks.priors.kernels import Kernel
 
 UNLUCKY = 0.05  # the best of as many blind guesses comes as near less often than this: it was no luck
 OPEN = "open"
+Numbers = dict[str, FloatArray]  # what was gathered of rides, as tables by name
 _NOISES = 4.0  # so many of them deep inside a zone, a point was not carried there by noise
 _FOUND = "This is nearer than luck explains: leave out the rides that lead there, or share fewer of them."
 
@@ -115,6 +116,28 @@ class _Seen:
     open_files: int = 0
     open_since_s: float = np.inf
 
+    def numbers(self) -> Numbers:
+        """All of it, as tables."""
+        first = self.open_since_s if self.open_files else 0.0
+        out = {"counts": np.array([self.loss_per_m2, self.open_points, self.open_files, first])}
+        out |= {name: np.array(rows) for name, rows in (("ends", self.ends_m), ("open", self.open_ends_m)) if rows}
+        views = (("after", self.after), ("centred", self.centred))
+        return out | {name: np.concatenate([view.rows for view in seen]) for name, seen in views if seen}
+
+    def take(self, numbers: Numbers, zone: Zone | None) -> None:
+        """Those of another."""
+        for name, views in (("after", self.after), ("centred", self.centred)):
+            if zone is not None and name in numbers:
+                sizes = {"radius_m": zone.radius_m, "inner_radius_m": zone.inner_radius_m}
+                views.append(ZoneView.of_rows(numbers[name], **sizes))
+        self.ends_m.extend(numbers.get("ends", ()))
+        self.open_ends_m.extend(numbers.get("open", ()))
+        loss, points, files, first = numbers["counts"].tolist()
+        self.loss_per_m2 += loss
+        self.open_points += int(points)
+        self.open_files += int(files)
+        self.open_since_s = min(self.open_since_s, first if files else np.inf)
+
 
 class LeakTest:
     """Takes an archive ride by ride, keeps only what lies at the gates, and answers at the end."""
@@ -164,6 +187,17 @@ class LeakTest:
         ends = np.flatnonzero(inside & (first | np.append(first[1:], True)))
         there = ends if len(ends) else np.flatnonzero(inside)  # a log that never ends: where most of it is
         seen.open_ends_m.extend(_around_place(place, published)[there[evenly(len(there), 200)]])
+
+    def numbers(self) -> Numbers:
+        """All that was gathered so far."""
+        every = (seen.numbers().items() for seen in self._seen)
+        return {f"{number} {name}": table for number, one in enumerate(every) for name, table in one}
+
+    def take(self, numbers: Numbers) -> None:
+        """Add what a test of the same places gathered."""
+        for number, (place, seen) in enumerate(zip(self.places, self._seen, strict=True)):
+            mine = f"{number} "
+            seen.take({name.removeprefix(mine): numbers[name] for name in numbers if name.startswith(mine)}, place.zone)
 
     @property
     def open_points(self) -> int:

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 import numpy as np
+import numpy.typing as npt
 import scipy
 
 from sfumato.base.arrays import BoolArray, FloatArray, IntArray, evenly, read_only
@@ -67,18 +68,34 @@ class ZoneView:
         return replace(self, headings=read_only(headings))
 
     def _chosen(self, use: IntArray) -> ZoneView:
-        gates, headings, far = (values[use] for values in (self.gates_m, self.headings, self.far_m))
-        return ZoneView(self.radius_m, self.inner_radius_m, gates, headings, far, self.stops[use])
+        return replace(self, **_columns(self.rows[use]))
+
+    @property
+    def rows(self) -> FloatArray:
+        """A row of seven numbers for each gate: itself, heading, far point, whether the ride stopped inside."""
+        return np.column_stack([self.gates_m, self.headings, self.far_m, self.stops])
 
     @classmethod
     def join(cls, views: Sequence[ZoneView]) -> ZoneView:
         """All gates of several looks at one zone."""
-        gates, headings, far = (
-            read_only(np.concatenate([getattr(view, name) for view in views]))
-            for name in ("gates_m", "headings", "far_m")
-        )
-        stops = np.concatenate([view.stops for view in views])
-        return cls(views[0].radius_m, views[0].inner_radius_m, gates, headings, far, stops)
+        return replace(views[0], **_columns(np.concatenate([view.rows for view in views])))
+
+    @classmethod
+    def of_rows(cls, rows: npt.ArrayLike, *, radius_m: float, inner_radius_m: float) -> ZoneView:
+        """The look that has these :attr:`rows`."""
+        return cls(radius_m, inner_radius_m, **_columns(np.asarray(rows, dtype=np.float64).reshape(-1, 7)))
+
+
+class _Columns(TypedDict):
+    gates_m: FloatArray
+    headings: FloatArray
+    far_m: FloatArray
+    stops: BoolArray
+
+
+def _columns(rows: FloatArray) -> _Columns:
+    gates, headings, far = (read_only(rows[:, k : k + 2]) for k in (0, 2, 4))
+    return {"gates_m": gates, "headings": headings, "far_m": far, "stops": rows[:, 6] > 0}
 
 
 def look(stretches: Sequence[Stretch], *, radius_m: float, inner_radius_m: float, noise_m: float = 0.0) -> ZoneView:
@@ -98,9 +115,8 @@ def look(stretches: Sequence[Stretch], *, radius_m: float, inner_radius_m: float
         if _at_border(positions[:-7:-1], radius_m + 3.0 * noise_m):
             away = np.inf if after is None or after.ride != ride else after.times_s[0] - times[-1]
             rows.append((*_outward(positions[::-1]), bool(away > PASSING_S)))
-    gates, headings, far = (np.array([row[k] for row in rows]).reshape(-1, 2) for k in range(3))
-    stops = np.array([row[3] for row in rows], dtype=np.bool_)
-    return ZoneView(radius_m, inner_radius_m, read_only(gates), read_only(headings), read_only(far), stops)
+    seen = [np.concatenate([*row[:3], [row[3]]]) for row in rows]
+    return ZoneView.of_rows(seen, radius_m=radius_m, inner_radius_m=inner_radius_m)
 
 
 def _at_border(end_m: FloatArray, radius_m: float) -> bool:

@@ -20,8 +20,9 @@ from sfumato.base.errors import InputError, SfumatoError
 from sfumato.base.files import write_text
 from sfumato.tracks.folders.manifest import RECORDS_NAME, SourceRecord, private_folder, read_records
 from sfumato.tracks.folders.rides.hide import hide_archive
-from sfumato.tracks.folders.rides.ride_job import ArchiveResult, Sharing
-from sfumato.tracks.folders.staging import STATE_NAME, finish_swap, swap_folders
+from sfumato.tracks.folders.rides.ride_job import ArchiveResult
+from sfumato.tracks.folders.rides.sharing import Sharing
+from sfumato.tracks.folders.staging import STATE_NAME, only_run, swap_folders
 from sfumato.tracks.io import read_trace
 from sfumato.tracks.places.ends import RideEnds
 from sfumato.tracks.places.globe import surface
@@ -71,8 +72,25 @@ def hide_again(
     ends: RideEnds | None = None,
     dry_run: bool = False,
 ) -> Rebuilt:
-    """The folder built anew beside the old one, and put in its place; with ``dry_run`` thrown away again."""
-    finish_swap(out)
+    """The folder built anew beside the old one, and put in its place; with ``dry_run`` thrown away again.
+
+    No other run fills the folder meanwhile.
+    """
+    with only_run(out):
+        return _hidden_again(sources, out, places, how, times=times, blur=blur, ends=ends, dry_run=dry_run)
+
+
+def _hidden_again(
+    sources: Sequence[str | Path],
+    out: Path,
+    places: Places,
+    how: Sharing,
+    *,
+    times: Times,
+    blur: Plan | None,
+    ends: RideEnds | None,
+    dry_run: bool,
+) -> Rebuilt:
     if not out.is_dir() or not (private_folder(out) / RECORDS_NAME).exists():
         raise InputError(f"Nothing was shared in {out} yet.", "Leave --again out.")
     records = list(read_records(out).values())

@@ -14,7 +14,6 @@ import numpy as np
 
 from sfumato.base.arrays import BoolArray
 from sfumato.base.things.traces import Trace
-from sfumato.tracks.certificates.build import released_of
 from sfumato.tracks.folders.manifest import SourceRecord
 
 _SLACK_S = 1e-3  # formats round times to a millisecond
@@ -31,9 +30,14 @@ class Grown:
 
 
 def told_apart(
-    trace: Trace, family: Sequence[tuple[SourceRecord, Span]], publish: Callable[[Trace], Trace | None]
+    trace: Trace,
+    family: Sequence[tuple[SourceRecord, Span]],
+    shared: Callable[[SourceRecord, Trace], tuple[Trace | None, bool]],
 ) -> Grown:
-    """What of a source was shared before, and what is new: nothing, where an older ride replaced it."""
+    """What of a source was shared before, and what is new: nothing, where an older ride replaced it.
+
+    ``shared`` says what was shared of a piece, and whether that is still so.
+    """
     left: BoolArray = np.ones(len(trace), dtype=np.bool_)
     kept, changed = [], False
     for record, (first_s, last_s) in family:
@@ -44,8 +48,8 @@ def told_apart(
                 return Grown((), None, True)
             continue
         piece = _piece(trace, old)
-        published = publish(piece)
-        if (published and released_of([(None, published)]).digest()) == record.content_sha256:
+        published, same = shared(record, piece)
+        if same:
             kept.append((record, piece, published))
         else:
             changed = True

@@ -16,17 +16,20 @@ from typing import Any
 from sfumato.base.errors import InputError, SfumatoError
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import count_of
+from sfumato.base.version import __version__
 from sfumato.tracks.certificates.build import certificate_body, rounded_times
 from sfumato.tracks.folders.rides.protect_archive import chosen_noise
-from sfumato.tracks.folders.rides.ride_job import ArchiveResult, Job, Said, Sharing, Treatment, fill_archive
-from sfumato.tracks.folders.staging import withheld_words
+from sfumato.tracks.folders.rides.ride_job import ArchiveResult, Job, Said, Treatment, fill_archive
+from sfumato.tracks.folders.rides.rides_seen import Kept, RidesSeen
+from sfumato.tracks.folders.rides.sharing import Sharing
+from sfumato.tracks.folders.staging import file_sha256, withheld_words
 from sfumato.tracks.io import read_trace
 from sfumato.tracks.people.noise import Noise
 from sfumato.tracks.places.ends import RideEnds
-from sfumato.tracks.places.find import Departures, FoundPlace, Stops
+from sfumato.tracks.places.find import FoundPlace
 from sfumato.tracks.places.given_tables import is_table, like, traces_of_table
 from sfumato.tracks.places.globe import surface
-from sfumato.tracks.places.leak_test import LeakTest, PlaceLeak, leak_test
+from sfumato.tracks.places.leak_test import PlaceLeak, leak_test
 from sfumato.tracks.places.places_file import Place, Places
 from sfumato.tracks.places.withhold import withhold
 from sfumato.tracks.places.zones import Withholding
@@ -151,7 +154,7 @@ def hide_archive(
     def begin(private: Path) -> Treatment:
         chosen = None if blur is None else chosen_noise(sources, blur, private, how)
         mine = hiding if blur is None or chosen is None else replace(hiding, blur=(blur, chosen))
-        tested = _Tested(mine, how, LeakTest(places, noise_m=(blur and blur.noise_m) or 0.0))
+        tested = _Tested(mine, how, private, (blur and blur.noise_m) or 0.0)
         return Treatment(
             places.derive("names"),
             places.derive("owner").hex(),
@@ -159,7 +162,7 @@ def hide_archive(
             mine.times,
             mine.publish,
             tested.conclude,
-            tested.look,
+            tested,
             noisy=blur is not None,
             grows=True,
         )
@@ -175,48 +178,65 @@ def _uncovered(found: Sequence[FoundPlace], zones: Sequence[Withholding]) -> lis
 
 
 class _Tested:
-    """The leak test of everything that would be public."""
+    """The leak test of everything that would be public; rides that were seen before are not read again.
 
-    def __init__(self, hiding: Hiding, how: Sharing, test: LeakTest) -> None:
-        self.hiding, self.how, self.test = hiding, how, test
-        self.entered = [0] * len(hiding.zones)
-        self.stops = None if how.faces.unnamed is None else Stops()
-        timed = hiding.times.kind in ("keep", "coarse")
-        self.departures = [Departures(place) for place in hiding.places.active] if timed else []
+    Where ends are cut, or noise goes on over all rides, every ride is read each time.
+    """
+
+    def __init__(self, hiding: Hiding, how: Sharing, private: Path, noise_m: float) -> None:
+        self.hiding, self.how, self.noise_m = hiding, how, noise_m
+        self.all, self.one = self._none(), self._none()
+        about = [__version__, hiding.wish(), [[one.lat_deg, one.lon_deg] for one in hiding.places.active]]
+        said = json.dumps([*about, noise_m, repr(how.reading)])
+        fresh = hiding.ends is not None or hiding.blur is not None
+        self.kept = None if fresh else Kept(private, hiding.places.derive("seen"), said)
+
+    def _none(self) -> RidesSeen:
+        timed = self.hiding.times.kind in ("keep", "coarse")
+        return RidesSeen(self.hiding.places, noise_m=self.noise_m, timed=timed)
 
     def look(self, trace: Trace, published: Trace | None) -> None:
-        self.test.add(trace, published)
-        for leaving in self.departures:
-            leaving.add(trace, published)
+        self.one.look(trace, published)
         if self.hiding.ends is not None:
             self.hiding.ends.look(trace, published)
-        if self.stops is not None:
-            self.stops.add(trace)
-        points = surface(trace.lat_deg, trace.lon_deg)
-        for number, zone in enumerate(self.hiding.zones):
-            self.entered[number] += bool(zone.holds(points).any())
+
+    def recall(self, name: str) -> bool:
+        seen = None if self.kept is None else self.kept.recall(name)
+        if seen is not None:
+            self.all.take(seen)
+        return seen is not None
+
+    def settle(self, name: str | None) -> None:
+        seen, self.one = self.one.numbers(), self._none()
+        self.all.take(seen)
+        if self.kept is not None and name is not None:
+            self.kept.keep(name, seen)
 
     def conclude(self, job: Job) -> Said:
         hiding, unread = self.hiding, False
         rest = {name for name, _ in job.outputs} - job.looked_at  # of sources that are not given today
         for name in sorted(rest.union(job.strangers())):
+            digest = file_sha256(job.where(name))
+            if self.recall(digest):
+                continue
             try:
                 earlier = read_trace(job.where(name))
             except SfumatoError:
                 unread = True  # no times, or no track: nobody can say that nothing lies open in it
             else:
-                self.test.add(earlier, earlier)
-        leaks = self.test.results()
-        if self.departures:
-            told = [leaving.sentence() for leaving in self.departures]
+                self.one.test.add(earlier, earlier)
+                self.settle(digest)
+        leaks, departures = self.all.test.results(), self.all.departures
+        if departures:
+            told = [leaving.sentence() for leaving in departures]
             leaks = tuple(replace(leak, departures=words) for leak, words in zip(leaks, told, strict=True))
         active = hiding.places.active
-        unvisited = tuple(place.name for place, count in zip(active, self.entered, strict=True) if not count)
+        unvisited = tuple(place.name for place, count in zip(active, self.all.entered, strict=True) if not count)
         if self.how.faces.tested is not None:
             self.how.faces.tested(leaks, unvisited)
-        if self.how.faces.unnamed is not None and self.stops is not None:
+        if self.how.faces.unnamed is not None:
             ends = () if hiding.ends is None else hiding.ends.zones
-            self.how.faces.unnamed(_uncovered(self.stops.places(), (*hiding.zones, *ends)))
+            self.how.faces.unnamed(_uncovered(self.all.stops.places(), (*hiding.zones, *ends)))
         noise = None
         if hiding.blur is not None and job.outputs:
             terms = replace(hiding.blur[1].terms(), times=str(hiding.times), kept=hiding.keep, several_files=True)
@@ -224,4 +244,6 @@ class _Tested:
         simulation = hiding.places.simulation or (noise is not None and bool(noise["simulation"]))
         lies_open = unread or any(leak.lies_open for leak in leaks)
         withheld = withheld_words(before=lies_open, ends=hiding.ends is not None)
+        if self.kept is not None:
+            self.kept.save()
         return Said(noise, simulation, leaks, unvisited, withheld)

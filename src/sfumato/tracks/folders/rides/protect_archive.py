@@ -23,15 +23,8 @@ from sfumato.base.things.traces import Trace, join_traces
 from sfumato.tracks.certificates.build import Released, ReleasedFiles, certificate_body, released_of, rounded_times
 from sfumato.tracks.certificates.state import NoiseState, load_state
 from sfumato.tracks.folders.manifest import RECORDS_NAME
-from sfumato.tracks.folders.rides.ride_job import (
-    ArchiveResult,
-    Job,
-    Said,
-    Sharing,
-    SourceReading,
-    Treatment,
-    fill_archive,
-)
+from sfumato.tracks.folders.rides.ride_job import ArchiveResult, Job, Said, Treatment, fill_archive
+from sfumato.tracks.folders.rides.sharing import Sharing, SourceReading
 from sfumato.tracks.folders.staging import STATE_NAME
 from sfumato.tracks.io.archive import count_members, members
 from sfumato.tracks.people.noise import Noise, choose

@@ -12,11 +12,11 @@ import hashlib
 import hmac
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
+from typing import Protocol
 
 from sfumato.base.errors import InputError, NotCertified, SfumatoError
-from sfumato.base.randomness import Random
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import count_of
 from sfumato.tracks.certificates.build import released_of
@@ -25,101 +25,15 @@ from sfumato.tracks.folders.folder_fields import CertifiedFile, FolderDocument
 from sfumato.tracks.folders.manifest import SourceRecord, family_of, part_name
 from sfumato.tracks.folders.rides.growing import told_apart
 from sfumato.tracks.folders.rides.one_person import Whereabouts
-from sfumato.tracks.folders.staging import WITHHELD_BEFORE, FolderStatement, Sign, Staging, opened_private
+from sfumato.tracks.folders.rides.sharing import CHANGED, OTHER_WISH, Row, Sharing
+from sfumato.tracks.folders.staging import WITHHELD_BEFORE, FolderStatement, Staging, opened_private
 from sfumato.tracks.io import read_trace, writer_of
 from sfumato.tracks.io.archive import Member, members
-from sfumato.tracks.io.formats import Format, format_named, format_of, output_format, written_as
-from sfumato.tracks.places.find import FoundPlace
+from sfumato.tracks.io.formats import Format, output_format
 from sfumato.tracks.places.leak_test import PlaceLeak
 from sfumato.tracks.times_released import Times
 
-CHANGED = "changed since it was shared, not only grown: left as shared; rename it to share it as another ride"
-OTHER_WISH = "shared before with other zones or options: left as shared, which cannot be taken back"
 TAKEN = "another ride has this output name already"
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One line of the private summary. ``refused`` says why a source is not in the output."""
-
-    source: str
-    points_in: int
-    points_out: int
-    left_out: tuple[str, ...] = ()
-    skipped: dict[str, int] = field(default_factory=dict)
-    refused: str | None = None
-    output: str | None = None
-    new: bool = False
-    no_track: bool = False
-    gone: bool = False
-
-    @property
-    def unreleased(self) -> bool:
-        """Whether something of a track is not in the output, and was not there before either."""
-        return self.refused is not None and not self.no_track and self.refused != OTHER_WISH
-
-    @classmethod
-    def of(cls, record: SourceRecord, *, refused: str | None = None, new: bool = False) -> Row:
-        """What the manifest says of a source."""
-        counts = (record.points_in, record.points_out, record.left_out, dict(record.skipped))
-        return cls(record.source, *counts, refused, record.output, new)
-
-
-@dataclass(frozen=True, slots=True)
-class SourceReading:
-    """How sources are read."""
-
-    format: str | None = None
-    zone: str | None = None
-    columns: dict[str, str] | None = None
-    keep: tuple[str, ...] = ()
-    one_person: bool = False
-
-    def read(self, path: Path) -> tuple[Format, Trace]:
-        """The format to write it in and the trace; what is asked to be kept stays where there is some."""
-        chosen = format_named(self.format) if self.format else format_of(path)
-        trace = read_trace(
-            path,
-            format=chosen.name,
-            zone=self.zone,
-            columns=self.columns,
-            keep=self.keep,
-            keep_if_there=True,
-            one_person=self.one_person,
-        )
-        return written_as(chosen, path), trace
-
-
-@dataclass(frozen=True, slots=True)
-class Faces:
-    """What the caller does on the way, before anything is in place: each may raise, and then nothing is written.
-
-    ``step`` after every source, ``tested`` with the leak test, ``priced`` with the certificate of the noise and the
-    name of its process (for a ledger), ``unnamed`` with places that no zone covers though rides begin and end there
-    again and again, or somebody spent a night, ``sign`` puts a signature under the certificate, and ``certified``
-    writes it down: killed at any moment, no release is without its certificate.
-    """
-
-    step: Callable[[], None] | None = None
-    tested: Callable[[tuple[PlaceLeak, ...], tuple[str, ...]], None] | None = None
-    priced: Callable[[Document, str], None] | None = None
-    sign: Sign | None = None
-    certified: Callable[[FolderDocument], object] | None = None
-    unnamed: Callable[[Sequence[FoundPlace]], None] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Sharing:
-    """How an archive is read and filled, whatever is done to its rides; ``to`` is the format of every output."""
-
-    reading: SourceReading = field(default_factory=SourceReading)
-    state: Path | None = None
-    passphrase: str | None = None
-    keep_names: bool = False
-    to: str | None = None
-    strict: bool = False
-    faces: Faces = field(default_factory=Faces)
-    rng: Random = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,12 +47,25 @@ class Said:
     withheld: Sequence[str] = ()
 
 
+class Looks(Protocol):
+    """Sees every ride, also those shared before: a leak test needs them all."""
+
+    def recall(self, name: str) -> bool:
+        """Whether all that a source showed was seen before under this name, and counts again; the next one begins."""
+
+    def look(self, trace: Trace, published: Trace | None) -> None:
+        """A ride as it was recorded, and as it is shared."""
+
+    def settle(self, name: str | None) -> None:
+        """The source has ended; what it showed may be recalled by this name."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Treatment:
     """What is done to every ride: ``publish`` gives what may be shared of it, None where nothing is left.
 
-    ``key`` names files; ``wish`` is a hash of all that the output depends on beside the ride. ``look`` sees every ride,
-    also those shared before (a leak test needs them all). ``conclude`` is asked when all are staged, and may raise.
+    ``key`` names files; ``wish`` is a hash of all that the output depends on beside the ride. ``conclude`` is asked
+    when all are staged, and may raise.
     ``noisy``: one noise over all rides, which must be one person's. ``remember``: keep what is published in memory.
     ``grows``: what came to a source since it was shared is released as a part of its own.
     """
@@ -149,7 +76,7 @@ class Treatment:
     times: Times
     publish: Callable[[Trace], Trace | None]
     conclude: Callable[[Job], Said]
-    look: Callable[[Trace, Trace | None], None] | None = None
+    looks: Looks | None = None
     noisy: bool = True
     remember: bool = False
     grows: bool = False
@@ -188,7 +115,7 @@ def fill_archive(
     if next(iter(members(sources)), None) is None:
         require_something(())
     with opened_private(out, sources) as private:
-        begun = not any(path.suffix != ".lock" for path in private.iterdir())
+        begun = not any(private.iterdir())
         try:
             return _filled(sources, out, how, begin(private))
         except BaseException:
@@ -259,8 +186,38 @@ class Job(Staging):
             return Row(member.name, 0, 0, refused=why.replace(where, "The file") if where else why)
 
     def _one(self, source: str, path: Path) -> Row:
-        digest, do = hashlib.sha256(path.read_bytes()).hexdigest(), self.do
-        if family := family_of(self.manifest.records, source):
+        digest, looks = hashlib.sha256(path.read_bytes()).hexdigest(), self.do.looks
+        family = family_of(self.manifest.records, source)
+        if looks is None:
+            return self._treated(source, digest, family, path)
+        if family and family[-1].source_sha256 == digest and all(map(self.is_as_shared, family)):
+            row = self._row_of(family)
+            if looks.recall(self._seen_as(family)):
+                self.looked_at.update(one.output or "" for one in family)
+                return row
+        try:
+            row = self._treated(source, digest, family, path)
+        finally:
+            now = family_of(self.manifest.records, source, staged=True)
+            whole = bool(now) and now[-1].source_sha256 == digest
+            looks.settle(self._seen_as(now) if whole else None)
+        return row
+
+    def _seen_as(self, family: Sequence[SourceRecord]) -> str:
+        """What a source shows depends on this alone: itself, what was shared of it with which zones, what is there."""
+        every = [(one.source_sha256, one.output_sha256, one.wish, one.output in self.gone) for one in family]
+        return hashlib.sha256(repr(every).encode()).hexdigest()
+
+    def _row_of(self, family: Sequence[SourceRecord], *, changed: bool = False) -> Row:
+        """What is said of a source that was shared before; what its owner took out stays out."""
+        first, gone = family[0], family[0].output in self.gone
+        other = any(one.wish != self.wish for one in family)
+        refused = None if gone else CHANGED if changed else OTHER_WISH if other else None
+        return replace(Row.of(first, refused=refused), gone=gone)
+
+    def _treated(self, source: str, digest: str, family: Sequence[SourceRecord], path: Path) -> Row:
+        do = self.do
+        if family:
             if do.grows and (len(family) > 1 or family[0].source_sha256 != digest):
                 return self._grown(family, digest, path)
             return self._again(family[0], digest, path)
@@ -273,8 +230,8 @@ class Job(Staging):
         if self.whereabouts is not None:
             self.whereabouts.add(trace)
         published = do.publish(trace)
-        if do.look is not None:
-            do.look(trace, published)
+        if do.looks is not None:
+            do.looks.look(trace, published)
         record = replace(
             record,
             points_in=len(trace),
@@ -293,20 +250,20 @@ class Job(Staging):
         """A source that has more in it than was shared: the rest as a file of its own, the earlier ones as they are."""
         first, do = family[0], self.do
         spans = [span for one in family if (span := self._span(one)) is not None]
-        if len(spans) < len(family) or any(one.wish != self.wish for one in family):
+        if len(spans) < len(family):
             return self._again(first, digest, path)
         format, trace = self.how.reading.read(path)
-        found = told_apart(trace, list(zip(family, spans, strict=True)), do.publish)
+        found = told_apart(trace, list(zip(family, spans, strict=True)), self._as_shared)
         for one, piece, published in found.kept:
-            if do.look is not None:
-                do.look(piece, published)
+            if do.looks is not None:
+                do.looks.look(piece, published)
                 self.looked_at.add(one.output or "")
-        row = replace(Row.of(first, refused=CHANGED if found.changed else None), gone=first.output in self.gone)
+        row = self._row_of(family, changed=found.changed)
         if found.fresh is None:
             return row
         part = len(family) + 1
         record = SourceRecord(part_name(first.source, part), digest, self.wish, None, None, 0, 0, part=part)
-        return replace(self._release(record, found.fresh, format), refused=row.refused)
+        return replace(self._release(record, found.fresh, format), refused=row.refused if found.changed else None)
 
     def _span(self, record: SourceRecord) -> tuple[float, float] | None:
         """From when to when a source went that was shared; from its file, where 0.2.0 shared it with its times."""
@@ -319,17 +276,22 @@ class Job(Staging):
 
     def _again(self, placed: SourceRecord, digest: str, path: Path) -> Row:
         """A source that was shared before: it is looked at again as it lies in the folder."""
-        do = self.do
-        refused = CHANGED if placed.source_sha256 != digest else OTHER_WISH if placed.wish != self.wish else None
-        if gone := placed.output in self.gone:
-            refused = None
-        if do.look is not None:
+        do, row = self.do, self._row_of([placed], changed=placed.source_sha256 != digest)
+        if do.looks is not None:
             trace = self.how.reading.read(path)[1]
             if self.whereabouts is not None:
                 self.whereabouts.add(trace)
-            do.look(trace, do.publish(trace) if refused is None else self._shared_before(placed, trace))
+            do.looks.look(trace, do.publish(trace) if row.refused is None else self._shared_before(placed, trace))
             self.looked_at.add(placed.output or "")
-        return replace(Row.of(placed, refused=refused), gone=gone)
+        return row
+
+    def _as_shared(self, record: SourceRecord, piece: Trace) -> tuple[Trace | None, bool]:
+        """What was shared of a piece, and whether it would be shared like that again (with the zones of then)."""
+        if record.wish != self.wish:
+            return self._shared_before(record, piece), True
+        published = self.do.publish(piece)
+        digest = None if published is None else released_of([(None, published)]).digest()
+        return published, digest == record.content_sha256
 
     def _shared_before(self, record: SourceRecord, original: Trace) -> Trace | None:
         """What lies in the folder of a ride; all of the ride where that cannot be read (files without times)."""

@@ -338,7 +338,7 @@ def _forget(private: Path) -> None:
     for path in private.iterdir():
         if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)
-        elif path.name not in (STATE_NAME, "job.lock"):
+        elif path.name != STATE_NAME:
             path.unlink(missing_ok=True)
 
 
