@@ -11,7 +11,6 @@ from sfumato.tracks.adversary.places import ATTACKERS
 from sfumato.tracks.places.leak_test import LeakTest, leak_test, refuse_if_found
 from sfumato.tracks.places.places_file import Places, area_from_rings, place_as_drawn, place_at
 from sfumato.tracks.places.withhold import withhold
-from sfumato.tracks.priors.kernels import Matern32, White
 
 
 def archive(seed: int = 0, rides: int = 14):
@@ -79,16 +78,6 @@ def test_attackers_see_only_what_is_published():
     other = leak_test([(joined(at_home, o) if k == 1 else o, p) for k, (o, p) in
                        enumerate(zip(originals, published, strict=True))], places)[0]  # fmt: skip
     assert one.errors_m == other.errors_m
-
-
-def test_the_arrivals_loss_adds_up_over_rides():
-    prior = Matern32(66.0, 123.0) + White(1.0)
-    places = Places.none(rng=3).add(place_at("home", *PARIS, radius_m=800.0, rng=4))
-    originals = archive()
-    few, all_of_them = (attacked(places, originals[:n], prior=prior)[0] for n in (2, 14))
-    assert 0 < few.arrival_loss_per_m2 < all_of_them.arrival_loss_per_m2
-    assert all_of_them.arrival_error_m < few.arrival_error_m < prior.variance_m2**0.5
-    assert attacked(places, originals)[0].arrival_loss_per_m2 is None
 
 
 def test_an_area_withheld_as_drawn_promises_nothing_about_where():

@@ -15,9 +15,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import numpy.typing as npt
 
-from sfumato.base.arrays import FloatArray, evenly, finite, positive
+from sfumato.base.arrays import FloatArray, evenly
 from sfumato.base.errors import NotCertified
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import count_of
@@ -28,7 +27,6 @@ from sfumato.tracks.places.globe import Around, surface
 from sfumato.tracks.places.places_file import Place, Places
 from sfumato.tracks.places.withhold import withhold
 from sfumato.tracks.places.zones import Withholding, Zone, centred_zone
-from sfumato.tracks.priors.kernels import Kernel
 
 UNLUCKY = 0.05  # the best of as many blind guesses comes as near less often than this: it was no luck
 OPEN = "open"
@@ -42,8 +40,7 @@ class PlaceLeak:
     """What attackers find of one place, in metres from it; None where there is nothing to go by.
 
     ``errors_m`` holds every attacker's error, ``best`` names the nearest. ``odds``: how much likelier the true place is
-    than the average place of the zone, for the learned attacker. ``arrival_loss_per_m2``: the exact loss of the
-    withheld arrivals summed over rides, for the Gaussian-process prior given; ``arrival_error_m`` what it leaves.
+    than the average place of the zone, for the learned attacker.
     ``open_points`` of ``open_files`` are published inside the zone, from ``open_since_s`` (the first of their times).
     """
 
@@ -59,8 +56,6 @@ class PlaceLeak:
     centred_m: float | None
     without_rides_m: float | None
     odds: float | None
-    arrival_loss_per_m2: float | None = None
-    arrival_error_m: float | None = None
     open_points: int = 0
     open_files: int = 0
     open_since_s: float | None = None
@@ -105,12 +100,11 @@ class PlaceLeak:
 
 @dataclass(slots=True)
 class _Seen:
-    """What was gathered for one place: gates after the cut, gates of a centred zone, ends of rides, losses."""
+    """What was gathered for one place: gates after the cut, gates of a centred zone, ends of rides."""
 
     after: list[ZoneView] = field(default_factory=list)
     centred: list[ZoneView] = field(default_factory=list)
     ends_m: list[FloatArray] = field(default_factory=list)
-    loss_per_m2: float = 0.0
     open_ends_m: list[FloatArray] = field(default_factory=list)
     open_points: int = 0
     open_files: int = 0
@@ -119,7 +113,7 @@ class _Seen:
     def numbers(self) -> Numbers:
         """All of it, as tables."""
         first = self.open_since_s if self.open_files else 0.0
-        out = {"counts": np.array([self.loss_per_m2, self.open_points, self.open_files, first])}
+        out = {"counts": np.array([self.open_points, self.open_files, first])}
         out |= {name: np.array(rows) for name, rows in (("ends", self.ends_m), ("open", self.open_ends_m)) if rows}
         views = (("after", self.after), ("centred", self.centred))
         return out | {name: np.concatenate([view.rows for view in seen]) for name, seen in views if seen}
@@ -132,8 +126,7 @@ class _Seen:
                 views.append(ZoneView.of_rows(numbers[name], **sizes))
         self.ends_m.extend(numbers.get("ends", ()))
         self.open_ends_m.extend(numbers.get("open", ()))
-        loss, points, files, first = numbers["counts"].tolist()
-        self.loss_per_m2 += loss
+        points, files, first = numbers["counts"].tolist()
         self.open_points += int(points)
         self.open_files += int(files)
         self.open_since_s = min(self.open_since_s, first if files else np.inf)
@@ -142,9 +135,9 @@ class _Seen:
 class LeakTest:
     """Takes an archive ride by ride, keeps only what lies at the gates, and answers at the end."""
 
-    def __init__(self, places: Places | Sequence[Place], *, prior: Kernel | None = None, noise_m: float = 0.0) -> None:
+    def __init__(self, places: Places | Sequence[Place], *, noise_m: float = 0.0) -> None:
         self.places = places.active if isinstance(places, Places) else tuple(places)
-        self.prior, self.noise_m = prior, noise_m
+        self.noise_m = noise_m
         self._zones: tuple[Withholding, ...] = tuple(place.withheld for place in self.places)
         self._seen = [_Seen() for _ in self.places]
 
@@ -169,9 +162,6 @@ class LeakTest:
                 left = withhold(original, [usual, *others]).trace
                 if left is not None:
                     seen.centred.append(_look(usual, left))
-                if self.prior is not None and published is not None and away.min() < zone.radius_m:
-                    hidden = float(original.times_s[np.argmin(away)])
-                    seen.loss_per_m2 += arrival_loss_per_m2(published.times_s, hidden, prior=self.prior)
 
     def _look_inside(self, place: Place, seen: _Seen, published: Trace, points: FloatArray) -> None:
         """What of a published ride lies in the zone, deeper than noise carries points."""
@@ -224,23 +214,17 @@ class LeakTest:
         usual, usual_m = _least(_errors(centred_view, np.zeros(2), but="centre"))
         belief = None if view is None else believe(view)
         luck = None if best_m is None else 1.0 - (1.0 - min(best_m / zone.inner_radius_m, 1.0) ** 2) ** len(errors)
-        loss = seen.loss_per_m2 if self.prior is not None else None
-        left = None
-        if loss is not None and self.prior is not None:
-            left = float((loss + 1.0 / self.prior.variance_m2) ** -0.5)
         unprotected = _commonest_end_m(seen.ends_m)
         return PlaceLeak(
             place.name, zone.radius_m, 0 if view is None else len(view.gates_m), errors, best, best_m, luck,
             unprotected, usual, usual_m, float(np.hypot(*truth)), None if belief is None else belief.odds(truth),
-            loss, left, seen.open_points, seen.open_files, since_s,
+            seen.open_points, seen.open_files, since_s,
         )  # fmt: skip
 
 
-def leak_test(
-    rides: Iterable[tuple[Trace, Trace | None]], places: Places | Sequence[Place], *, prior: Kernel | None = None
-) -> tuple[PlaceLeak, ...]:
+def leak_test(rides: Iterable[tuple[Trace, Trace | None]], places: Places | Sequence[Place]) -> tuple[PlaceLeak, ...]:
     """:class:`LeakTest` for (recorded, would-be-published) pairs that fit in memory."""
-    test = LeakTest(places, prior=prior)
+    test = LeakTest(places)
     for original, published in rides:
         test.add(original, published)
     return test.results()
@@ -299,26 +283,3 @@ def _least(errors: Mapping[str, float]) -> tuple[str | None, float | None]:
         return None, None
     name = min(errors, key=lambda key: errors[key])
     return name, errors[name]
-
-
-NEAREST_POINTS = 300  # points further away in time add nothing measurable and cost n³
-
-
-def arrival_loss_per_m2(
-    published_s: npt.ArrayLike, hidden_s: float, *, prior: Kernel, receiver_sd_m: float = 1.0
-) -> float:
-    """What the visible part of a ride tells about the hidden moment, per coordinate, from times and prior alone.
-
-    With prior variance Σ = k(0) and V the variance left at that moment given every published point (receiver's error
-    s), it is J = 1/V - 1/Σ. Homes stay where they are, so the losses of rides about one home add up, and the error left
-    is 1/√(1/Σ_home + Σ J).
-    """
-    times = np.unique(finite(published_s, "published_s", dimensions=1))
-    if not len(times):
-        return 0.0
-    times = times[np.sort(np.argsort(np.abs(times - hidden_s), kind="stable")[:NEAREST_POINTS])]
-    seen = prior.covariance(times) + positive(receiver_sd_m, "receiver_sd_m") ** 2 * np.eye(len(times))
-    with_hidden = prior.covariance(times, np.array([float(hidden_s)]))[:, 0]
-    total = prior.variance_m2
-    left = total - float(with_hidden @ np.linalg.solve(seen, with_hidden))
-    return max(1.0 / max(left, 1e-12 * total) - 1.0 / total, 0.0)

@@ -11,8 +11,6 @@ from repository import ROOT
 from sfumato.tracks.adversary.places import ATTACKERS, Stretch, guesses_m, look
 from sfumato.tracks.adversary.places.learned import FEATURES, Weights, believe, features, shipped_weights
 from sfumato.tracks.adversary.places.zone_view import candidates_m
-from sfumato.tracks.places.leak_test import arrival_loss_per_m2
-from sfumato.tracks.priors.kernels import Matern32, White
 
 RADIUS_M, INNER_M = 800.0, 640.0
 
@@ -111,21 +109,6 @@ def test_the_shipped_weights_say_on_whom_they_were_fitted():
     assert len(shipped_weights().values) == len(FEATURES)
     view = seen(radial([100.0, 100.0]))
     assert features(view, candidates_m(INNER_M)).shape == (len(candidates_m(INNER_M)), len(FEATURES))
-
-
-def test_the_loss_of_a_withheld_arrival_falls_with_the_time_since_the_last_point():
-    prior = Matern32(66.0, 123.0) + White(1.0)
-    times = np.arange(0.0, 600.0, 2.0)
-    losses = [arrival_loss_per_m2(times, 600.0 + wait, prior=prior) for wait in (1.0, 30.0, 120.0, 3600.0)]
-    assert losses == sorted(losses, reverse=True)
-    assert losses[-1] < 1e-8
-    assert arrival_loss_per_m2([], 3.0, prior=prior) == 0
-    # Against the posterior computed densely in another way: Schur complement of the joint covariance.
-    moments = np.append(times[-200:], 630.0)
-    joint = prior.covariance(moments)
-    joint[:-1, :-1] += np.eye(200)
-    precision = np.linalg.inv(joint)[-1, -1]
-    assert losses[1] == pytest.approx(precision - 1 / prior.variance_m2, rel=1e-6)
 
 
 def test_an_archive_of_ten_thousand_rides_is_attacked_in_bounded_memory():

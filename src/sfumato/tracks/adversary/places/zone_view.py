@@ -86,14 +86,14 @@ class ZoneView:
         return cls(radius_m, inner_radius_m, **_columns(np.asarray(rows, dtype=np.float64).reshape(-1, 7)))
 
 
-class _Columns(TypedDict):
+class _GateColumns(TypedDict):
     gates_m: FloatArray
     headings: FloatArray
     far_m: FloatArray
     stops: BoolArray
 
 
-def _columns(rows: FloatArray) -> _Columns:
+def _columns(rows: FloatArray) -> _GateColumns:
     gates, headings, far = (read_only(rows[:, k : k + 2]) for k in (0, 2, 4))
     return {"gates_m": gates, "headings": headings, "far_m": far, "stops": rows[:, 6] > 0}
 

@@ -77,46 +77,31 @@ def hide_again(
     No other run fills the folder meanwhile.
     """
     with only_run(out):
-        return _hidden_again(sources, out, places, how, times=times, blur=blur, ends=ends, dry_run=dry_run)
-
-
-def _hidden_again(
-    sources: Sequence[str | Path],
-    out: Path,
-    places: Places,
-    how: Sharing,
-    *,
-    times: Times,
-    blur: Plan | None,
-    ends: RideEnds | None,
-    dry_run: bool,
-) -> Rebuilt:
-    if not out.is_dir() or not (private_folder(out) / RECORDS_NAME).exists():
-        raise InputError(f"Nothing was shared in {out} yet.", "Leave --again out.")
-    records = list(read_records(out).values())
-    exposed, kept_copy = _exposures(out, places, records, (blur and blur.noise_m) or 0.0)
-    new = out.with_name(f"{out.name}.again")
-    _remove(new)  # of a run that was killed before it swapped
-    _carry_over(out, new, records)
-    try:
-        faces = replace(how.faces, certified=None) if dry_run else how.faces
-        done = hide_archive(sources, new, places, replace(how, faces=faces), times=times, blur=blur, ends=ends)
-        after = {record.source: record for record in read_records(new).values()}
+        if not out.is_dir() or not (private_folder(out) / RECORDS_NAME).exists():
+            raise InputError(f"Nothing was shared in {out} yet.", "Leave --again out.")
+        records = list(read_records(out).values())
+        exposed, kept_copy = _exposures(out, places, records, (blur and blur.noise_m) or 0.0)
+        new = out.with_name(f"{out.name}.again")
+        _remove(new)  # of a run that was killed before it swapped
+        _carry_over(out, new, records)
+        try:
+            faces = replace(how.faces, certified=None) if dry_run else how.faces
+            done = hide_archive(sources, new, places, replace(how, faces=faces), times=times, blur=blur, ends=ends)
+            after = {record.source: record for record in read_records(new).values()}
+        except BaseException:
+            _remove(new)
+            raise
         here = {record.output: record for record in records if record.output and (out / record.output).exists()}
-        whole = {name: one.source.removesuffix(f" (part {one.part})") for name, one in sorted(here.items())}
-        pairs = [(name, after[source].output) for name, source in whole.items() if source in after]
-        dropped = tuple(name for name, source in whole.items() if source not in after)
-    except BaseException:
-        _remove(new)
-        raise
-    if dry_run:
-        _remove(new)
-    old = None if dry_run else swap_folders(out, new)
+        if dry_run:
+            _remove(new)
+        old = None if dry_run else swap_folders(out, new)
+    whole = {name: one.source.removesuffix(f" (part {one.part})") for name, one in sorted(here.items())}
+    pairs = [(name, after[source].output) for name, source in whole.items() if source in after]
     return Rebuilt(
         exposed,
         kept_copy,
         tuple((before, now) for before, now in pairs if before != now),
-        dropped,
+        tuple(name for name, source in whole.items() if source not in after),
         replace(done, private=private_folder(out)),
         old,
     )

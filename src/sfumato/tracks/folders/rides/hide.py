@@ -20,7 +20,7 @@ from sfumato.base.version import __version__
 from sfumato.tracks.certificates.build import certificate_body, rounded_times
 from sfumato.tracks.folders.rides.protect_archive import chosen_noise
 from sfumato.tracks.folders.rides.ride_job import ArchiveResult, Job, Said, Treatment, fill_archive
-from sfumato.tracks.folders.rides.rides_seen import Kept, RidesSeen
+from sfumato.tracks.folders.rides.rides_seen import RidesSeen, SeenBefore
 from sfumato.tracks.folders.rides.sharing import Sharing
 from sfumato.tracks.folders.staging import file_sha256, withheld_words
 from sfumato.tracks.io import read_trace
@@ -189,7 +189,7 @@ class _Tested:
         about = [__version__, hiding.wish(), [[one.lat_deg, one.lon_deg] for one in hiding.places.active]]
         said = json.dumps([*about, noise_m, repr(how.reading)])
         fresh = hiding.ends is not None or hiding.blur is not None
-        self.kept = None if fresh else Kept(private, hiding.places.derive("seen"), said)
+        self.kept = None if fresh else SeenBefore(private, hiding.places.derive("seen"), said)
 
     def _none(self) -> RidesSeen:
         timed = self.hiding.times.kind in ("keep", "coarse")

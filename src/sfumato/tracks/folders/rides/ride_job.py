@@ -47,7 +47,7 @@ class Said:
     withheld: Sequence[str] = ()
 
 
-class Looks(Protocol):
+class Witness(Protocol):
     """Sees every ride, also those shared before: a leak test needs them all."""
 
     def recall(self, name: str) -> bool:
@@ -76,7 +76,7 @@ class Treatment:
     times: Times
     publish: Callable[[Trace], Trace | None]
     conclude: Callable[[Job], Said]
-    looks: Looks | None = None
+    looks: Witness | None = None
     noisy: bool = True
     remember: bool = False
     grows: bool = False

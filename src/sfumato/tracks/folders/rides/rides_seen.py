@@ -65,7 +65,7 @@ class RidesSeen:
         self.entered += numbers[_ENTERED][_ENTERED]
 
 
-class Kept:
+class SeenBefore:
     """What was seen of each ride, by a name that says which; a sealed file for ``about``: other zones, another file."""
 
     def __init__(self, private: Path, key: bytes, about: str) -> None:
