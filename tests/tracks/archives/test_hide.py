@@ -16,7 +16,8 @@ import sfumato as sf
 from sfumato.base.errors import InputError, NotCertified, VerificationFailed
 from sfumato.tracks.folders.manifest import private_folder
 from sfumato.tracks.folders.rides.hide import hide_archive
-from sfumato.tracks.folders.rides.sharing import CHANGED, Faces, Sharing
+from sfumato.tracks.folders.rides.ride_job import CHANGED
+from sfumato.tracks.folders.rides.sharing import Faces, Sharing
 from sfumato.tracks.folders.verify_folder import verify_folder
 from sfumato.tracks.places.globe import surface
 from sfumato.tracks.places.leak_test import refuse_if_found

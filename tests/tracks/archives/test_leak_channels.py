@@ -137,7 +137,7 @@ def test_kept_readings_near_a_cut_and_totals_do_not_tell(places: Places, tmp_pat
         source = tmp_path / f"in{world}"
         source.mkdir()
         write_as("gpx", trace, source / "a.gpx", words=f"door {world}", laps=laps)
-        from sfumato.tracks.folders.rides.sharing import SourceReading
+        from sfumato.tracks.io import SourceReading
 
         reading = SourceReading(keep=("elevation",))
         done = hide_archive([source], tmp_path / f"out{world}", places, Sharing(reading))

@@ -11,9 +11,9 @@ from track_files import write_as
 
 from sfumato.base.errors import InputError
 from sfumato.tracks.folders.rides.hide import hide_archive
-from sfumato.tracks.folders.rides.ride_job import ArchiveResult
-from sfumato.tracks.folders.rides.sharing import OTHER_WISH, SourceReading
+from sfumato.tracks.folders.rides.ride_job import OTHER_WISH, ArchiveResult
 from sfumato.tracks.folders.staging import SEEN_NAME, only_run
+from sfumato.tracks.io import SourceReading
 from sfumato.tracks.places.globe import Around
 from sfumato.tracks.places.places_file import Places, place_at
 

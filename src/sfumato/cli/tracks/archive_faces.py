@@ -25,7 +25,7 @@ from sfumato.tracks.certificates.document import certificate_text
 if TYPE_CHECKING:
     from sfumato.tracks.adversary.companions import WorstGroup
     from sfumato.tracks.folders.audit_archive import AuditRow
-    from sfumato.tracks.folders.rides.sharing import Row
+    from sfumato.tracks.folders.rides.ride_job import Row
 
 R = TypeVar("R", "Row", "AuditRow")
 

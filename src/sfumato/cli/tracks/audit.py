@@ -30,8 +30,7 @@ from sfumato.tracks.certificates.build import SMOOTHED, rounded_times
 from sfumato.tracks.certificates.person_ids import renamed_people
 from sfumato.tracks.certificates.verify import check_belongs, open_release, read_certificate
 from sfumato.tracks.folders.audit_archive import ArchiveAudit, AuditRow, audit_archive
-from sfumato.tracks.folders.rides.sharing import SourceReading
-from sfumato.tracks.io import read_trace
+from sfumato.tracks.io import SourceReading, read_trace
 from sfumato.tracks.io.archive import count_members, only_track
 from sfumato.tracks.people.door import read_people
 from sfumato.tracks.people.layout import TableReading

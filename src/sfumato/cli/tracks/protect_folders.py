@@ -41,11 +41,12 @@ from sfumato.tracks.folders.audit_archive import audit_archive
 from sfumato.tracks.folders.folder_fields import Crowd, FolderDocument, OwnLosses
 from sfumato.tracks.folders.rides.protect_archive import protect_archive
 from sfumato.tracks.folders.rides.ride_job import ArchiveResult
-from sfumato.tracks.folders.rides.sharing import Faces, Sharing, SourceReading
+from sfumato.tracks.folders.rides.sharing import Faces, Sharing
 from sfumato.tracks.folders.rows.dataset import DatasetResult, open_dataset
 from sfumato.tracks.folders.rows.dataset_job import protect_dataset
 from sfumato.tracks.folders.rows.people_notes import BLOCK, not_stated
 from sfumato.tracks.folders.staging import SUMMARY_NAME
+from sfumato.tracks.io import SourceReading
 from sfumato.tracks.io.archive import count_members
 from sfumato.tracks.people.layout import Layout
 from sfumato.tracks.people.noise import choose

@@ -24,10 +24,9 @@ from sfumato.tracks.adversary.audit import WITHIN_M, Audit, audit
 from sfumato.tracks.certificates.build import rounded_times
 from sfumato.tracks.certificates.verify import Document
 from sfumato.tracks.folders.manifest import SourceRecord, read_records
-from sfumato.tracks.folders.rides.sharing import SourceReading
 from sfumato.tracks.folders.staging import ARCHIVE
 from sfumato.tracks.folders.verify_folder import verify_folder
-from sfumato.tracks.io import read_trace
+from sfumato.tracks.io import SourceReading, read_trace
 from sfumato.tracks.io.archive import Member, members
 from sfumato.tracks.places.leak_test import LeakTest, PlaceLeak
 from sfumato.tracks.places.places_file import Places

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import tzinfo
 from functools import partial
 from pathlib import Path
@@ -18,12 +19,21 @@ from sfumato.base.errors import InputError, SfumatoError
 from sfumato.base.files import write_whole
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.io.draft import Draft, Reading, merge_drafts, require_kept
-from sfumato.tracks.io.formats import FORMATS, Format, format_named, format_of, module_of, output_format
+from sfumato.tracks.io.formats import FORMATS, Format, format_named, format_of, module_of, output_format, written_as
 
 if TYPE_CHECKING:
     from sfumato.tracks.io.tables.point_table import PointTable
 
-__all__ = ["FORMATS", "output_format", "read_points", "read_trace", "read_traces", "write_trace", "writer_of"]
+__all__ = [
+    "FORMATS",
+    "SourceReading",
+    "output_format",
+    "read_points",
+    "read_trace",
+    "read_traces",
+    "write_trace",
+    "writer_of",
+]
 
 
 def read_trace(
@@ -123,3 +133,28 @@ def _read(source: Any, format: str | None, reading: Reading, how: str = "read") 
         raise InputError(f"Cannot read {path}: {error.strerror}.", "Check the name and its permissions.") from None
     except RecursionError:
         raise InputError(f"{path} is nested too deeply.", "It is not a track.") from None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceReading:
+    """How sources are read."""
+
+    format: str | None = None
+    zone: str | None = None
+    columns: dict[str, str] | None = None
+    keep: tuple[str, ...] = ()
+    one_person: bool = False
+
+    def read(self, path: Path) -> tuple[Format, Trace]:
+        """The format to write it in and the trace; what is asked to be kept stays where there is some."""
+        chosen = format_named(self.format) if self.format else format_of(path)
+        trace = read_trace(
+            path,
+            format=chosen.name,
+            zone=self.zone,
+            columns=self.columns,
+            keep=self.keep,
+            keep_if_there=True,
+            one_person=self.one_person,
+        )
+        return written_as(chosen, path), trace

@@ -26,7 +26,7 @@ from sfumato.tracks.certificates.build import rounded_times
 from sfumato.tracks.certificates.person_ids import renamed_people
 from sfumato.tracks.certificates.verify import read_certificate, read_release, terms_of
 from sfumato.tracks.folders.audit_archive import shared_pairs
-from sfumato.tracks.folders.rides.sharing import SourceReading
+from sfumato.tracks.io import SourceReading
 from sfumato.tracks.io.archive import members, only_track
 from sfumato.tracks.io.formats import is_archive
 from sfumato.tracks.people.door import read_people

@@ -6,36 +6,44 @@ whole archive, what is left is attacked before it is shared.
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
 from sfumato.base.errors import InputError, SfumatoError
+from sfumato.base.files import write_whole
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import count_of
 from sfumato.base.version import __version__
 from sfumato.tracks.certificates.build import certificate_body, rounded_times
 from sfumato.tracks.folders.rides.protect_archive import chosen_noise
 from sfumato.tracks.folders.rides.ride_job import ArchiveResult, Job, Said, Treatment, fill_archive
-from sfumato.tracks.folders.rides.rides_seen import RidesSeen, SeenBefore
 from sfumato.tracks.folders.rides.sharing import Sharing
-from sfumato.tracks.folders.staging import file_sha256, withheld_words
+from sfumato.tracks.folders.staging import SEEN_NAME, file_sha256, withheld_words
 from sfumato.tracks.io import read_trace
 from sfumato.tracks.people.noise import Noise
 from sfumato.tracks.places.ends import RideEnds
-from sfumato.tracks.places.find import FoundPlace
+from sfumato.tracks.places.find import Departures, FoundPlace, Stops
 from sfumato.tracks.places.given_tables import is_table, like, traces_of_table
 from sfumato.tracks.places.globe import surface
-from sfumato.tracks.places.leak_test import PlaceLeak, leak_test
+from sfumato.tracks.places.leak_test import LeakTest, Numbers, PlaceLeak, leak_test
 from sfumato.tracks.places.places_file import Place, Places
 from sfumato.tracks.places.withhold import withhold
 from sfumato.tracks.places.zones import Withholding
 from sfumato.tracks.plan import Plan
 from sfumato.tracks.times_released import Times
 
+_NONCE_BYTES = 12
+_ENTERED = "entered"
 OFTEN_ENDS, NIGHT_H = 3, 2.0  # what makes a place one that its owner would want to know of
 
 
@@ -175,6 +183,83 @@ def _uncovered(found: Sequence[FoundPlace], zones: Sequence[Withholding]) -> lis
     often = [one for one in found if one.track_ends >= OFTEN_ENDS or one.night_h >= NIGHT_H]
     points = [surface(one.lat_deg, one.lon_deg) for one in often]
     return [one for one, at in zip(often, points, strict=True) if not any(zone.holds(at)[0] for zone in zones)]
+
+
+class RidesSeen:
+    """The leak test of some rides, and what else their owner wants to know of them. ``timed``: times are shared."""
+
+    def __init__(self, places: Places, *, noise_m: float = 0.0, timed: bool = True) -> None:
+        self.zones = places.zones
+        self.test, self.stops = LeakTest(places, noise_m=noise_m), Stops()
+        self.departures = [Departures(place) for place in places.active] if timed else []
+        self.entered = np.zeros(len(self.zones))
+
+    def look(self, trace: Trace, published: Trace | None) -> None:
+        """One ride more, as it was recorded and as it is shared."""
+        self.test.add(trace, published)
+        self.stops.add(trace)
+        for leaving in self.departures:
+            leaving.add(trace, published)
+        points = surface(trace.lat_deg, trace.lon_deg)
+        self.entered += [zone.holds(points).any() for zone in self.zones]
+
+    def numbers(self) -> dict[str, Numbers]:
+        """All that was gathered, as tables."""
+        leaving = {f"leaving {number}": each.numbers() for number, each in enumerate(self.departures)}
+        return {
+            "test": self.test.numbers(),
+            "stops": self.stops.numbers(),
+            _ENTERED: {_ENTERED: self.entered},
+        } | leaving
+
+    def take(self, numbers: dict[str, Numbers]) -> None:
+        """Add what was gathered of other rides, around the same places."""
+        self.test.take(numbers["test"])
+        self.stops.take(numbers["stops"])
+        for number, each in enumerate(self.departures):
+            each.take(numbers[f"leaving {number}"])
+        self.entered += numbers[_ENTERED][_ENTERED]
+
+
+class SeenBefore:
+    """What was seen of each ride, by a name that says which; a sealed file for ``about``: other zones, another file."""
+
+    def __init__(self, private: Path, key: bytes, about: str) -> None:
+        self.path, self.key, self.about = private / SEEN_NAME, key, hashlib.sha256(about.encode()).digest()
+        self._before = self._opened()
+        self._now: dict[str, dict[str, dict[str, object]]] = {}
+
+    def _opened(self) -> dict[str, dict[str, dict[str, object]]]:
+        try:
+            sealed = self.path.read_bytes()
+            text = AESGCM(self.key).decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], self.about)
+        except (OSError, InvalidTag, ValueError):
+            return {}
+        opened: dict[str, dict[str, dict[str, object]]] = json.loads(gzip.decompress(text))
+        return opened
+
+    def recall(self, name: str) -> dict[str, Numbers] | None:
+        """What was seen of a ride before."""
+        if (found := self._before.get(name)) is None:
+            return None
+        self._now[name] = found
+        tables = {
+            part: {key: np.asarray(rows, dtype=np.float64) for key, rows in one.items()} for part, one in found.items()
+        }
+        return tables
+
+    def keep(self, name: str, numbers: dict[str, Numbers]) -> None:
+        """For the next run."""
+        self._now[name] = {part: {key: rows.tolist() for key, rows in one.items()} for part, one in numbers.items()}
+
+    def save(self) -> None:
+        """What this run recalled or kept, and nothing else; whole, or as it was."""
+        if self._now == self._before:
+            return
+        text = gzip.compress(json.dumps(self._now, separators=(",", ":")).encode(), 1)
+        nonce = os.urandom(_NONCE_BYTES)
+        sealed = nonce + AESGCM(self.key).encrypt(nonce, text, self.about)
+        write_whole(self.path, lambda file: file.write_bytes(sealed), private=True)
 
 
 class _Tested:

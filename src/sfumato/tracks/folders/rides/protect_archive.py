@@ -24,8 +24,9 @@ from sfumato.tracks.certificates.build import Released, ReleasedFiles, certifica
 from sfumato.tracks.certificates.state import NoiseState, load_state
 from sfumato.tracks.folders.manifest import RECORDS_NAME
 from sfumato.tracks.folders.rides.ride_job import ArchiveResult, Job, Said, Treatment, fill_archive
-from sfumato.tracks.folders.rides.sharing import Sharing, SourceReading
+from sfumato.tracks.folders.rides.sharing import Sharing
 from sfumato.tracks.folders.staging import STATE_NAME
+from sfumato.tracks.io import SourceReading
 from sfumato.tracks.io.archive import count_members, members
 from sfumato.tracks.people.noise import Noise, choose
 from sfumato.tracks.plan import DEFAULT_MECHANISM, Plan

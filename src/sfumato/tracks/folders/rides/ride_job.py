@@ -12,7 +12,7 @@ import hashlib
 import hmac
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
@@ -25,7 +25,7 @@ from sfumato.tracks.folders.folder_fields import CertifiedFile, FolderDocument
 from sfumato.tracks.folders.manifest import SourceRecord, family_of, part_name
 from sfumato.tracks.folders.rides.growing import told_apart
 from sfumato.tracks.folders.rides.one_person import Whereabouts
-from sfumato.tracks.folders.rides.sharing import CHANGED, OTHER_WISH, Row, Sharing
+from sfumato.tracks.folders.rides.sharing import Sharing
 from sfumato.tracks.folders.staging import WITHHELD_BEFORE, FolderStatement, Staging, opened_private
 from sfumato.tracks.io import read_trace, writer_of
 from sfumato.tracks.io.archive import Member, members
@@ -33,6 +33,8 @@ from sfumato.tracks.io.formats import Format, output_format
 from sfumato.tracks.places.leak_test import PlaceLeak
 from sfumato.tracks.times_released import Times
 
+CHANGED = "changed since it was shared, not only grown: left as shared; rename it to share it as another ride"
+OTHER_WISH = "shared before with other zones or options: left as shared, which cannot be taken back"
 TAKEN = "another ride has this output name already"
 
 
@@ -45,6 +47,33 @@ class Said:
     leaks: tuple[PlaceLeak, ...] = ()
     unvisited: tuple[str, ...] = ()
     withheld: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the private summary. ``refused`` says why a source is not in the output."""
+
+    source: str
+    points_in: int
+    points_out: int
+    left_out: tuple[str, ...] = ()
+    skipped: dict[str, int] = field(default_factory=dict)
+    refused: str | None = None
+    output: str | None = None
+    new: bool = False
+    no_track: bool = False
+    gone: bool = False
+
+    @property
+    def unreleased(self) -> bool:
+        """Whether something of a track is not in the output, and was not there before either."""
+        return self.refused is not None and not self.no_track and self.refused != OTHER_WISH
+
+    @classmethod
+    def of(cls, record: SourceRecord, *, refused: str | None = None, new: bool = False) -> Row:
+        """What the manifest says of a source."""
+        counts = (record.points_in, record.points_out, record.left_out, dict(record.skipped))
+        return cls(record.source, *counts, refused, record.output, new)
 
 
 class Witness(Protocol):
