@@ -7,6 +7,8 @@ UV := $(BIN)/uv pip install --quiet --python $(BIN)/python
 # Many small matrix products: threads of the BLAS only get into each other's way.
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
+# Images of containers like to set this. With it every test process compiles every library it imports anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo demo-collect test test-all check mutate bench bench-quick docs web clean core extras tools
 
