@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,17 @@ from sfumato.base.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+def plain_fields(record: object) -> dict[str, object]:
+    """The fields of a record by name, for ``--json``: those that describe themselves by what they say."""
+    return {field.name: _plain(getattr(record, field.name)) for field in fields(record)}  # type: ignore[arg-type]
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, tuple | list):
+        return [_plain(one) for one in value]
+    return value.to_dict() if hasattr(value, "to_dict") else value
 
 
 class Shown:

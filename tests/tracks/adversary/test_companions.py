@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from sfumato.base.things.traces import Trace
 from sfumato.cli import app
-from sfumato.tracks.adversary.companions import worst_group
+from sfumato.tracks.adversary.companions import WorstGroup, all_meetings, meetings, worst_of
 from sfumato.tracks.adversary.routine import companions_cost
 from sfumato.tracks.losses.gaussian_loss import basic_losses
 from sfumato.tracks.people.door import protect_fleet
@@ -26,6 +26,13 @@ TIMES = 1.7e9 + 30.0 * np.arange(80)
 def rider(rng: np.random.Generator, *, where: float = 0.0, still: bool = False, late_s: float = 0.0) -> Trace:
     along = np.zeros(80) if still else 1e-3 * np.arange(80)
     return Trace(48.0 + where + along + rng.normal(0, 2e-5, 80), 2.0 + rng.normal(0, 2e-5, 80), TIMES + late_s)
+
+
+def worst_group(people: list[tuple[str, Trace]]) -> WorstGroup:
+    """The largest group of a fleet that travels together."""
+    met = [meetings(*rows_of(one)[:2], np.rint(1000.0 * one.times_s).astype(np.int64), np.full(len(one), k))
+           for k, (_, one) in enumerate(people)]  # fmt: skip
+    return worst_of(all_meetings(met))
 
 
 def rows_of(trace: Trace) -> tuple[np.ndarray, ...]:

@@ -88,7 +88,7 @@ def test_several_secrets_reach_a_gap_that_an_independent_evaluation_confirms():
     noise /= np.trace(noise)
     upper = np.max(exact_losses([prior], noise, SEVERAL) / WEIGHTS)
     multipliers = program.multipliers(m, t)
-    lower = independent_lower_bound(prior, SEVERAL, WEIGHTS, 1.0, multipliers.factors)
+    lower = independent_lower_bound(prior, SEVERAL, WEIGHTS, 1.0, multipliers)
     assert lower <= upper
     assert (upper - lower) / upper < 1e-4
     ours = dual_terms(Problem((prior,), tuple(np.array(s) for s in SEVERAL), np.asarray(WEIGHTS)), multipliers)

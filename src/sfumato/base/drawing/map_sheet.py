@@ -181,3 +181,8 @@ def _clip(points: FloatArray, box: Box) -> str:
                 cut.append(here)
         ring = cut
     return line_data(np.array(ring), closed=True) if len(ring) >= 3 else ""
+
+
+def depth(share: float, top: float) -> float:
+    """How dark a cell is, 0 to 1: by the square root, so that small shares can be told apart."""
+    return math.sqrt(max(share, 0.0) / top) if top > 0 else 0.0

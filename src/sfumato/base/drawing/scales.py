@@ -1,4 +1,4 @@
-"""From values to places on a picture: round steps and ticks, scales, axes, and how dark a share is.
+"""From values to places on a picture: round steps and ticks, scales and axes.
 
 Colours can be read on white and on black: a notebook's card has no paper of its own.
 """
@@ -89,11 +89,6 @@ def x_axis(scale: Scale, values: Sequence[float], words: Sequence[str], bottom: 
         rows.append(element("path", class_="rule", d=f"M{short(x)} {short(bottom)}v5", **ink))
         rows.append(label(x, bottom + 18, said, anchor="middle", class_="tick"))
     return "".join(rows)
-
-
-def depth(share: float, top: float) -> float:
-    """How dark a cell is, 0 to 1: by the square root, so that small shares can be told apart."""
-    return math.sqrt(max(share, 0.0) / top) if top > 0 else 0.0
 
 
 def one_decimal(values: FloatArray) -> Sequence[float]:

@@ -27,7 +27,7 @@ from sfumato.tracks.adversary.routine import Days, Hours, companions_cost, noise
 from sfumato.tracks.certificates.document import SEAL, Certificate, with_seal
 from sfumato.tracks.certificates.verdict import stated_verdict
 from sfumato.tracks.folders.staging import NOT_COVERED
-from sfumato.tracks.noise.phrases import about_people
+from sfumato.tracks.noise.gaussian_noise import about_people
 
 LANGUAGES = ("en", "fr", "de", "es")
 DAYS, EVERY_S, RISKY_ODDS = 30, 3600.0, 20.0

@@ -21,7 +21,7 @@ choose the noise from the private traces, and the release would show who travels
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,7 +29,6 @@ import numpy as np
 
 from sfumato.base.arrays import BoolArray, FloatArray, IntArray
 from sfumato.base.numbers.odds import odds_words
-from sfumato.base.things.traces import Trace
 from sfumato.tracks.adversary.routine import companions_cost
 
 SLOT_S, CELL_M = 300.0, 400.0
@@ -163,18 +162,6 @@ def all_meetings(parts: Iterable[Meetings]) -> Meetings:
         whole = Meetings(keys, owners, places, part.hours, part.of_people).at_most(MOST_KEYS)
     order = np.argsort(whole.keys, kind="stable")
     return Meetings(whole.keys[order], whole.owners[order], whole.places_m[order], whole.hours, whole.of_people)
-
-
-def worst_group(people: Sequence[tuple[str, Trace]]) -> WorstGroup:
-    """The largest group of a fleet that travels together."""
-    if len(people) < 2:
-        return WorstGroup(len(people), 0.0)
-    traces = [trace for _, trace in people]
-    lat, lon, times_s = (
-        np.concatenate([getattr(one, name) for one in traces]) for name in ("lat_deg", "lon_deg", "times_s")
-    )
-    owners = np.repeat(np.arange(len(traces)), [len(one) for one in traces])
-    return worst_of(meetings(lat, lon, np.rint(1000.0 * times_s).astype(np.int64), owners))
 
 
 def worst_of(met: Meetings) -> WorstGroup:

@@ -25,8 +25,8 @@ from sfumato.base.numbers.odds import AS_PROMISED, HARDLY_ANY, mu_of, odds_at, o
 from sfumato.base.shown import Shown
 from sfumato.base.things.guarantees import Guarantee, Losses
 from sfumato.tracks.certificates.build import FORMAT, KIND
+from sfumato.tracks.noise.gaussian_noise import about_people
 from sfumato.tracks.noise.interface import Blocks, MechanismTerms, Numbers, SecretsBlock, Stated, TraceMechanism
-from sfumato.tracks.noise.phrases import about_people
 from sfumato.tracks.noise.registry import check_registered, mechanism_from_dict
 from sfumato.tracks.plan import Target
 from sfumato.tracks.priors.classes import ClassTerms

@@ -276,7 +276,7 @@ class Program:
                     roots = roots @ (axes * np.sqrt(np.maximum(shrunk, 0.0))[:, None, :])
                 for k, places, root in zip(group.members, group.places, roots, strict=True):
                     factors[number * len(self.secrets) + int(k)] = reach[:, places] @ root
-        return Multipliers(tuple(factors))
+        return tuple(factors)
 
     def _reach(self, m: FloatArray, inner: FloatArray) -> FloatArray:
         """(Σ+Γ)⁻¹Σ_{:U} = G(MA)⁻¹V_UU without inverting Σ+Γ, G the positive eigenvectors and A = HᵀG."""

@@ -48,7 +48,7 @@ class _Best:
         self.problem, self.form, self.budget = problem, form, budget
         self.noise: FloatArray | None = None
         self.upper, self.lower = np.inf, 0.0
-        self.multipliers: Multipliers | None = None
+        self.multipliers: Multipliers = ()
 
     def offer(self, noise: FloatArray, upper: float) -> None:
         if upper < self.upper:
@@ -112,7 +112,7 @@ def least_noise(
         (secret,) = problem.secrets
         values, vectors = least_noise_covering(*regression(prior, secret), float(wanted[0]) * np.eye(len(secret)))
         noise, losses = meet_targets((vectors * values) @ vectors.T, problem)
-        bound = dual_terms(problem, Multipliers((vectors,))).budget_for()
+        bound = dual_terms(problem, (vectors,)).budget_for()
         known = read_only(wanted) if losses is None else losses
         design = NoiseDesign(
             noise, problem.priors, problem.secrets, "convex", nugget, known_losses=known, proof=(vectors,)
@@ -276,7 +276,7 @@ def _floor_multipliers(problem: Problem) -> Multipliers:
         if k in chosen:  # the first prior alone suffices
             x[chosen[k], 0] = 1.0
         factors.append(x)
-    return Multipliers(tuple(factors))
+    return tuple(factors)
 
 
 def _finished(best: _Best, nugget: float, *, gap: float, steps: int, started: float) -> Solved[NoiseDesign]:
@@ -288,7 +288,6 @@ def _finished(best: _Best, nugget: float, *, gap: float, steps: int, started: fl
             "No design could be computed for these secrets.",
             f"The prior is too ill-conditioned: add a nugget (the convex designs use {NUGGET:g} of the variance).",
         )
-    proof = () if best.multipliers is None else best.multipliers.factors
     if best.form == "noise":
         noise, losses = meet_targets(best.noise, problem)
         upper = float(np.trace(noise))
@@ -297,7 +296,7 @@ def _finished(best: _Best, nugget: float, *, gap: float, steps: int, started: fl
         certain = losses_at_most(priors, noise, secrets)
         losses = read_only(certain) if np.all(certain <= problem.losses(noise) * (1 + 1e-6)) else None
         upper = best.upper if losses is None else float(np.max(losses / targets))
-    design = NoiseDesign(noise, priors, secrets, method, nugget, known_losses=losses, proof=proof)
+    design = NoiseDesign(noise, priors, secrets, method, nugget, known_losses=losses, proof=best.multipliers)
     reached = max((upper - best.lower) / upper, 0.0)
     status: Literal["converged", "stopped"] = "converged" if reached <= gap else "stopped"
     return Solved(design, status, steps, reached, upper, best.lower, time.perf_counter() - started)

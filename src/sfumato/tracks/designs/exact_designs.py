@@ -42,7 +42,7 @@ from sfumato.base.arrays import FloatArray, IntArray, Solved, finite, positive, 
 from sfumato.base.errors import InputError, NotConverged
 from sfumato.base.randomness import randomness
 from sfumato.tracks.designs.covariance_products import CovarianceProduct
-from sfumato.tracks.designs.lower_bound import Multipliers, dual_terms
+from sfumato.tracks.designs.lower_bound import dual_terms
 from sfumato.tracks.designs.noise_design import (
     NoiseDesign,
     Problem,
@@ -234,7 +234,7 @@ def one_compound(
         raise NotConverged("The loss of a compound secret was not found.", "Give the prior a nugget.")
     values = values * (budget / total)
     noise = read_only((vectors * values) @ vectors.T)
-    terms = dual_terms(Problem((covariance,), (index,), np.ones(1)), Multipliers((vectors,)))
+    terms = dual_terms(Problem((covariance,), (index,), np.ones(1)), (vectors,))
     bound = terms.loss_at(budget)
     design = NoiseDesign(
         noise, (covariance,), (index,), "joint", nugget, known_losses=read_only([max(t, bound)]), proof=(vectors,)

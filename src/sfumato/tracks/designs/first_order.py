@@ -79,4 +79,4 @@ def soft_worst(problem: Problem, noise: FloatArray, temperature: float) -> tuple
         x = arms * np.sqrt(power / (total * values * target))
         factors.append(x)
         pull += x @ x.T
-    return top + temperature * float(np.log(total)), pull, Multipliers(tuple(factors))
+    return top + temperature * float(np.log(total)), pull, tuple(factors)

@@ -21,12 +21,7 @@ from sfumato.base.arrays import FloatArray
 from sfumato.base.numbers.rounding import UNIT
 from sfumato.tracks.designs.noise_design import Problem
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Multipliers:
-    """The dual factors X, one (n, ·) array per (prior, secret) pair, in the order priors × secrets."""
-
-    factors: tuple[FloatArray, ...]
+Multipliers = tuple[FloatArray, ...]  # the dual factors X, (n, ·) each, in the order priors × secrets
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,7 +45,7 @@ class DualTerms:
 def dual_terms(problem: Problem, multipliers: Multipliers) -> DualTerms:
     """The three numbers of the lower bounds, from the priors and the factors alone, each rounded against the bound."""
     gain = cost = error = 0.0
-    factors = iter(multipliers.factors)
+    factors = iter(multipliers)
     stacked = []
     for prior in problem.priors:
         for secret, target in zip(problem.secrets, problem.targets, strict=True):

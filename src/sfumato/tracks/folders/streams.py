@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from tempfile import mkdtemp
+from typing import Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +28,7 @@ from sfumato.tracks.folders.rows.dataset import DatasetResult
 from sfumato.tracks.folders.rows.dataset_job import protect_dataset
 from sfumato.tracks.people.door import Frame, protect_arrow, warn_of
 from sfumato.tracks.people.kinds import as_arrow, library_of, like
-from sfumato.tracks.people.layout import TableReading
+from sfumato.tracks.people.layout import AskedOfReading, TableReading
 from sfumato.tracks.people.rows import fault_words
 from sfumato.tracks.plan import Plan
 
@@ -38,13 +39,11 @@ def protect_table(
     table: Frame,
     plan: Plan | None = None,
     *,
-    columns: Mapping[str, str] | None = None,
-    zone: str | None = None,
-    one_person: bool = False,
     strict: bool = False,
     rng: Random = None,
     key: bytes | None = None,
     into: str | Path | None = None,
+    **read: Unpack[AskedOfReading],
 ) -> tuple[Frame, Mapping[str, object]]:
     """The released table, of the kind and laid out as the one given, and its certificate: :func:`protect` by a plan.
 
@@ -54,7 +53,7 @@ def protect_table(
     (:func:`protect_stream`): a folder that is filled as by ``sfumato protect dataset/``; the table that
     comes back is lazy and over its files, and the certificate is the dataset's.
     """
-    plan, reading = plan or Plan(), TableReading(columns, zone, one_person)
+    plan, reading = plan or Plan(), TableReading(**read)
     if into is not None:
         if key is not None:
             raise InputError("A folder is filled under a key of its own.", "Leave the key out, or the folder.")

@@ -21,9 +21,16 @@ from sfumato.base.randomness import Random, randomness
 from sfumato.base.things.guarantees import Losses, Together
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import format_length
-from sfumato.tracks.noise.gaussian_noise import GaussianNoise, alone, no_protection
+from sfumato.tracks.noise.gaussian_noise import (
+    FITTED_WARNING,
+    INDEPENDENT_AXES,
+    NOT_COVERED,
+    STAYS_NOT_COVERED,
+    GaussianNoise,
+    alone,
+    no_protection,
+)
 from sfumato.tracks.noise.interface import Blocks, MechanismTerms, Plain, SecretsBlock, Stated
-from sfumato.tracks.noise.phrases import FITTED_WARNING, INDEPENDENT_AXES, NOT_COVERED, STAYS_NOT_COVERED
 from sfumato.tracks.noise.prior_shaped import prior_for
 from sfumato.tracks.noise.secret_limits import (
     from_runs,

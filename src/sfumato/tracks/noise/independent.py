@@ -20,9 +20,15 @@ from sfumato.base.randomness import Random, randomness
 from sfumato.base.things.guarantees import Losses, Together
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.losses.exact_losses import largest_independent_loss, stated_independent
-from sfumato.tracks.noise.gaussian_noise import SizedNoise, affordable, apart, calibrated_noise_m
+from sfumato.tracks.noise.gaussian_noise import (
+    INDEPENDENT_AXES,
+    KNOWN_MEAN,
+    SizedNoise,
+    affordable,
+    apart,
+    calibrated_noise_m,
+)
 from sfumato.tracks.noise.interface import MechanismTerms, Plain, Stated
-from sfumato.tracks.noise.phrases import INDEPENDENT_AXES, KNOWN_MEAN
 from sfumato.tracks.plan import Plan
 from sfumato.tracks.priors.classes import PriorClass, class_name, class_words, prior_class_named
 from sfumato.tracks.priors.kernels import Kernel, White

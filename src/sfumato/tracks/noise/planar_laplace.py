@@ -22,9 +22,8 @@ from sfumato.base.randomness import Random
 from sfumato.base.things.guarantees import Guarantee, Losses, Together, snapped_numerics
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import format_length
-from sfumato.tracks.noise.gaussian_noise import no_protection
+from sfumato.tracks.noise.gaussian_noise import NOT_COVERED, STAYS_NOT_COVERED, no_protection
 from sfumato.tracks.noise.interface import AdditiveNoise, Card, MechanismTerms, Numbers, Plain, Stated, redrawn
-from sfumato.tracks.noise.phrases import NOT_COVERED, STAYS_NOT_COVERED
 from sfumato.tracks.noise.plausibility import LaplaceRoughness, Roughness
 from sfumato.tracks.plan import Plan, Target
 from sfumato.tracks.priors.kernels import Kernel, White

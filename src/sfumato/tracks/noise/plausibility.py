@@ -44,7 +44,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy
 
-from sfumato.base.arrays import FloatArray, IntArray, distinct, whitening
+from sfumato.base.arrays import FloatArray, IntArray, distinct, evenly, whitening
 from sfumato.base.numbers.planar_laplace_noise import planar_laplace_noise
 from sfumato.tracks.priors.kernels import Kernel
 from sfumato.tracks.priors.statespace import innovations, is_markov, markov_form
@@ -317,7 +317,7 @@ def _dense(
     """(S, directions, least variance, points) in directions of at most 300 points that the grid does not drown."""
     covariance_of_each = np.diag(kernel.covariance(times_s)) if times_s.size <= DENSE_TIMES else None
     if covariance_of_each is None:
-        chosen = np.unique(np.linspace(0, times_s.size - 1, DENSE_TIMES).astype(np.int64))
+        chosen = evenly(times_s.size, DENSE_TIMES)
     else:
         chosen = np.flatnonzero(covariance_of_each > 0)
     if chosen.size < 2:

@@ -22,10 +22,15 @@ from sfumato.base.randomness import Random, randomness
 from sfumato.base.things.frames import unroll
 from sfumato.base.things.guarantees import Losses, Together
 from sfumato.base.things.traces import Trace
-from sfumato.tracks.noise.gaussian_noise import SizedNoise, calibrated_noise_m
+from sfumato.tracks.noise.gaussian_noise import (
+    FITTED_WARNING,
+    INDEPENDENT_AXES,
+    KNOWN_MEAN,
+    SizedNoise,
+    calibrated_noise_m,
+)
 from sfumato.tracks.noise.interface import MechanismTerms, Plain, Stated
 from sfumato.tracks.noise.multiscale.universal_bound import TURNING
-from sfumato.tracks.noise.phrases import FITTED_WARNING, INDEPENDENT_AXES, KNOWN_MEAN
 from sfumato.tracks.noise.secret_limits import kernel_words
 from sfumato.tracks.plan import Plan
 from sfumato.tracks.priors.fit_prior import fit

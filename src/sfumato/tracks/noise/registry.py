@@ -40,7 +40,7 @@ from inspect import isabstract
 import numpy as np
 import scipy
 
-from sfumato.base.arrays import FloatArray, IntArray
+from sfumato.base.arrays import FloatArray, IntArray, evenly
 from sfumato.base.errors import InputError, NotCertified
 from sfumato.base.units import format_length
 from sfumato.tracks.noise.interface import MechanismTerms, TraceMechanism
@@ -223,22 +223,18 @@ def _looks(noise: DrawnNoise) -> Iterator[tuple[int, FloatArray, FloatArray]]:
         times_s, noise_m = noise.person(0)
         last = len(times_s) - LOOK_AT_ONE
         stretches = [np.arange(LOOK_AT_ONE), np.arange(last, len(times_s))] if last > 0 else []
-        for kind, moments in enumerate([_spread(len(times_s), LOOK_AT_ONE), *stretches]):
+        for kind, moments in enumerate([evenly(len(times_s), LOOK_AT_ONE), *stretches]):
             yield kind, times_s[moments], noise_m[moments]
         return
     points = np.minimum(np.diff(noise.starts), LOOK).mean()
     wanted = int(np.clip(_POINTS / max(1.0, float(points)), _FEWEST, _MOST))
     for place, number in enumerate(np.unique(np.linspace(0, people - 1, wanted).astype(np.int64)).tolist()):
         times_s, noise_m = noise.person(number)
-        spread = _spread(len(times_s), LOOK)
+        spread = evenly(len(times_s), LOOK)
         yield 0, times_s[spread], noise_m[spread]
         if len(times_s) > LOOK:
             first = (len(times_s) - LOOK) * place // wanted
             yield 1, times_s[first : first + LOOK], noise_m[first : first + LOOK]
-
-
-def _spread(points: int, most: int) -> IntArray:
-    return np.unique(np.linspace(0, points - 1, min(points, most)).astype(np.int64))
 
 
 def _tested(scores: FloatArray) -> Iterator[tuple[tuple[str, int], FloatArray]]:

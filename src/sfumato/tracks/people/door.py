@@ -32,7 +32,7 @@ from sfumato.tracks.io.tables.columns import column_names, columns_by_person
 from sfumato.tracks.io.tables.point_table import PointTable, fleet_table
 from sfumato.tracks.people.engine import protect_rows
 from sfumato.tracks.people.kinds import as_arrow, library_of, like
-from sfumato.tracks.people.layout import TableReading
+from sfumato.tracks.people.layout import AskedOfReading, TableReading
 from sfumato.tracks.people.noise import DrawnFrom, Protected, choose_for_people, protect_by
 from sfumato.tracks.people.results import ProtectedFleet
 from sfumato.tracks.people.rows import count_faults, fault_words, read_rows
@@ -60,12 +60,9 @@ class AskedOfTrace(Wishes, DrawnFrom, total=False):
     person: str | None
 
 
-class AskedOfTable(AskedOfTrace, total=False):
+class AskedOfTable(AskedOfTrace, AskedOfReading, total=False):
     """What :func:`protect` takes of a table."""
 
-    columns: Mapping[str, str] | None
-    zone: str | None
-    one_person: bool
     strict: bool
 
 

@@ -13,6 +13,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import tzinfo
+from typing import TypedDict
 
 import numpy as np
 import pyarrow as pa
@@ -162,6 +163,14 @@ class Layout:
         return pa.table(
             columns | {word: pa.array(values if at is None else values[at]) for word, values in kept.items()}
         )
+
+
+class AskedOfReading(TypedDict, total=False):
+    """What :class:`TableReading` takes, by name."""
+
+    columns: Mapping[str, str] | None
+    zone: str | None
+    one_person: bool
 
 
 @dataclass(frozen=True, slots=True)

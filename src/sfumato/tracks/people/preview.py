@@ -13,11 +13,11 @@ that can be had are named: the same answer with a smaller radius, or the radius 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from sfumato.base.arrays import evenly
 from sfumato.base.errors import InputError
-from sfumato.base.shown import Shown
+from sfumato.base.shown import Shown, plain_fields
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import format_length, length_m
 from sfumato.tracks.adversary.fleet import first_points
@@ -65,8 +65,7 @@ class Granted:
 
     def to_dict(self) -> dict[str, object]:
         """For ``--json``."""
-        asked = {name: getattr(self.wish, name) for name in ("kind", "cell_m", "within", "radius_m", "odds")}
-        return {"wish": asked, "together": self.together, "reached": self.reached, "sentence": self.sentence}
+        return asdict(self)
 
 
 def parse_wish(text: str, radius_m: float, odds: float) -> Wish:
@@ -171,15 +170,7 @@ class Preview(Shown):
 
     def to_dict(self) -> dict[str, object]:
         """For ``--json``."""
-        return {
-            "private": True,
-            "radius_m": self.radius_m,
-            "odds": self.odds,
-            "mechanism": self.mechanism,
-            "choices": [choice.to_dict() for choice in self.choices],
-            "wishes": [one.to_dict() for one in self.wishes],
-            "notes": list(self.notes),
-        }
+        return {"private": True, **plain_fields(self)}
 
 
 def preview(

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypedDict
 
-from sfumato.base.arrays import positive
+from sfumato.base.arrays import jsonable, positive
 from sfumato.base.errors import InputError
 from sfumato.base.units import plain_number
 from sfumato.tracks.priors.kernels import Constant, Kernel, Scaled, Sum, White
@@ -86,14 +86,7 @@ class PriorClass:
 
     def to_dict(self) -> ClassTerms:
         """Plain JSON; an unbounded sd is null."""
-        most = self.sd_m[1]
-        return {
-            "kernels": list(self.kernels),
-            "length_scales_s": list(self.length_scales_s),
-            "sd_m": [self.sd_m[0], None if math.isinf(most) else most],
-            "nugget_share": self.nugget_share,
-            "offset": self.offset,
-        }
+        return jsonable(self)  # type: ignore[no-any-return]
 
     @staticmethod
     def from_dict(description: ClassTerms) -> PriorClass:

@@ -97,16 +97,18 @@ def fit_many(
     nugget: bool = True,
     centre: bool = True,
     unknown_mean: bool = False,
-    length_scales_s: Sequence[tuple[float, float]] | tuple[float, float] | None = None,
+    length_scales_s: Sequence[tuple[float, float]] | None = None,
 ) -> list[Fitted]:
     """One fit per trace, all in one compiled call; every trace has the same number of coordinates."""
     from sfumato.tracks.priors import fitting_loops
 
+    scales: Sequence[tuple[float, float] | None] = length_scales_s or [None] * len(times_s)
+
     if kernel not in _STATES:
         if kernel == "rbf":
             return [
-                fit(t, v, kernel=kernel, nugget=nugget, centre=centre, length_scales_s=_range(length_scales_s, i))
-                for i, (t, v) in enumerate(zip(times_s, values_m, strict=True))
+                fit(t, v, kernel=kernel, nugget=nugget, centre=centre, length_scales_s=scale)
+                for t, v, scale in zip(times_s, values_m, scales, strict=True)
             ]
         raise InputError(f"'{kernel}' cannot be fitted.", f"Choose from {', '.join((*_STATES, 'rbf'))}.")
     if len(times_s) != len(values_m):
@@ -120,7 +122,7 @@ def fit_many(
     moved = [values - mean for (_, values), mean in zip(checked, means, strict=True)]
     if unknown_mean:
         moved = [np.column_stack([path, np.ones(len(path))]) for path in moved]
-    boxes = [_box(times, _range(length_scales_s, i)) for i, (times, _) in enumerate(checked)]
+    boxes = [_box(times, scale) for (times, _), scale in zip(checked, scales, strict=True)]
     out = np.zeros((len(checked), 5))
     fitting_loops.maximise_many(
         np.concatenate([times for times, _ in checked]),
@@ -138,15 +140,6 @@ def fit_many(
         _fitted(kernel, row, nugget, mean, len(times))
         for row, mean, (times, _) in zip(out, means, checked, strict=True)
     ]
-
-
-def _range(scales: Sequence[tuple[float, float]] | tuple[float, float] | None, i: int) -> tuple[float, float] | None:
-    if scales is None:
-        return None
-    one = scales[0]
-    if isinstance(one, int | float):
-        return float(scales[0]), float(scales[1])  # type: ignore[arg-type]
-    return scales[i]  # type: ignore[return-value]
 
 
 def _fitted(kernel: str, row: FloatArray, nugget: bool, mean: FloatArray, points: int) -> Fitted:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sfumato.base.errors import InputError
+from sfumato.base.shown import plain_fields
 from sfumato.tracks.priors.kernels import Kernel, Matern32, White
 
 
@@ -18,7 +19,7 @@ class Preset:
 
     def to_dict(self) -> dict[str, object]:
         """Plain JSON."""
-        return {"name": self.name, "prior": self.prior.to_dict(), "provenance": self.provenance}
+        return plain_fields(self)
 
 
 PRESETS = {

@@ -10,7 +10,7 @@ import numpy as np
 
 from sfumato.base.arrays import evenly
 from sfumato.base.errors import InputError
-from sfumato.base.shown import Shown
+from sfumato.base.shown import Shown, plain_fields
 from sfumato.base.things.frames import differences_m
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.answers.maps.cells import Bounds
@@ -49,8 +49,7 @@ class PersonUtility:
 
     def to_dict(self) -> dict[str, object]:
         """For ``--json``."""
-        rows = [row.to_dict() for row in self.measures]
-        return {"person": self.person, "points": self.points, "error_m": self.error_m, "measures": rows}
+        return plain_fields(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +65,7 @@ class Utility(Shown):
 
     def to_dict(self) -> dict[str, object]:
         """For ``--json``."""
-        return {
-            "private": True,
-            "people": self.people,
-            "points": self.points,
-            "error_m": self.error_m,
-            "measures": [row.to_dict() for row in self.measures],
-            "persons": [one.to_dict() for one in self.persons],
-            "notes": list(self.notes),
-        }
+        return {"private": True, **plain_fields(self)}
 
 
 def utility(

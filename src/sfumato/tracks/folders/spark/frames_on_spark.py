@@ -14,8 +14,9 @@ application ends; evaluating the returned frame again draws the same noise, call
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Unpack
 
 import pyarrow as pa
 
@@ -26,7 +27,7 @@ from sfumato.tracks.certificates.document import with_seal
 from sfumato.tracks.certificates.person_ids import merging_id
 from sfumato.tracks.folders.spark.blocks import quietly
 from sfumato.tracks.people.engine import ProtectedRows, protect_rows
-from sfumato.tracks.people.layout import Layout, TableReading
+from sfumato.tracks.people.layout import AskedOfReading, Layout, TableReading
 from sfumato.tracks.people.noise import Noise, choose_for_people
 from sfumato.tracks.people.rows import FAULTS, count_faults, fault_words
 from sfumato.tracks.plan import Plan
@@ -174,13 +175,11 @@ def protect(
     frame: DataFrame,
     plan: Plan | None = None,
     *,
-    columns: Mapping[str, str] | None = None,
-    zone: str | None = None,
-    one_person: bool = False,
     strict: bool = False,
     groups: int | None = None,
     rng: Random = None,
     key: bytes | None = None,
+    **read: Unpack[AskedOfReading],
 ) -> SparkRelease:
     """Every usable row of ``frame`` with its person's noise, laid out as it came; see ``protect_table`` for the rest.
 
@@ -191,7 +190,7 @@ def protect(
     """
     plan = plan or Plan()
     schema = frame.limit(0).toArrow().schema
-    layout = TableReading(columns, zone, one_person).layout(schema, plan.keep, plan.times, declared=True)
+    layout = TableReading(**read).layout(schema, plan.keep, plan.times, declared=True)
     parts = int(groups or frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
     noise = choose_for_people(plan, rng=rng, key=key, parts=GROUPS_PER_PART * parts)
     noise = replace(noise, new_ids=plan.ids == "random")

@@ -21,6 +21,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Unpack
 
 from sfumato.base.errors import InputError, MissingExtra, SfumatoError
 from sfumato.base.files import runs
@@ -30,15 +31,15 @@ from sfumato.tracks.certificates.document import certificate_text
 from sfumato.tracks.certificates.state import NoiseState
 from sfumato.tracks.certificates.verify import Document
 from sfumato.tracks.folders.rows.dataset import DatasetResult, JobTally, manifest_text, part_name
-from sfumato.tracks.folders.rows.dataset_job import PART_ROWS, holds_a_release
+from sfumato.tracks.folders.rows.dataset_job import PART_ROWS, Running, holds_a_release
 from sfumato.tracks.folders.rows.people_notes import noisy_statement
 from sfumato.tracks.folders.spark.blocks import PARTS, REJECTED, DatasetWork
 from sfumato.tracks.folders.spark.hadoop import HadoopFolder
 from sfumato.tracks.folders.spark.parquet_rows import dataset_of, folder_of, released_files, said_of, write_files
-from sfumato.tracks.folders.staging import CERTIFICATE_NAME, MANIFEST_NAME, REJECTS_NAME, Sign
+from sfumato.tracks.folders.staging import CERTIFICATE_NAME, MANIFEST_NAME, REJECTS_NAME
 from sfumato.tracks.noise.interface import Json
 from sfumato.tracks.people.layout import TableReading
-from sfumato.tracks.people.noise import choose_for_people
+from sfumato.tracks.people.noise import Noise, choose_for_people
 from sfumato.tracks.plan import Plan
 
 try:
@@ -65,12 +66,10 @@ def protect_dataset_on_spark(
     out: str,
     plan: Plan,
     *,
-    reading: TableReading | None = None,
     state: NoiseState | None = None,
-    strict: bool = False,
-    sign: Sign | None = None,
     priced: Callable[[Document], None] | None = None,
     rng: Random = None,
+    **how: Unpack[Running],
 ) -> DatasetResult:
     """Every usable row of the Parquet dataset at ``source`` with noise, in ``out``; see ``protect_dataset``.
 
@@ -80,12 +79,13 @@ def protect_dataset_on_spark(
         raise InputError("Secrets are chosen moments of one track, not of a dataset.", "Hide places with sfumato hide.")
     with _said(), _settings(spark):
         target, private = HadoopFolder(spark, out), HadoopFolder(spark, out.rstrip("/") + ".private")
-        asked = [source, plan.to_dict(), reading, state is not None, strict, str(rng)]
+        asked = [source, plan.to_dict(), how.get("reading"), state is not None, how.get("strict", False), str(rng)]
         wish = hashlib.sha256(json.dumps(asked, default=str, sort_keys=True).encode()).hexdigest()
         ready = _begun(target, private, wish)
         if ready is None:
             try:
-                ready = _made(spark, source, private, plan, reading or TableReading(), state, strict, sign, priced, rng)
+                noise = replace(choose_for_people(plan, rng=rng, state=state), new_ids=plan.ids != "keep")
+                ready = _made(spark, source, private, noise, priced, **how)
                 private.create(_READY, json.dumps({"wish": wish, **ready}))
             except BaseException:
                 private.remove()
@@ -133,19 +133,15 @@ def _made(
     spark: SparkSession,
     source: str,
     private: HadoopFolder,
-    plan: Plan,
-    reading: TableReading,
-    state: NoiseState | None,
-    strict: bool,
-    sign: Sign | None,
+    noise: Noise,
     priced: Callable[[Document], None] | None,
-    rng: Random,
+    **how: Unpack[Running],
 ) -> Json:
     """The parts and the rejects in the private folder, and everything that is said of them."""
     given = spark.read.options(mergeSchema=True, ignoreCorruptFiles=False, ignoreMissingFiles=False).parquet(source)
     dataset, files = dataset_of(given, HadoopFolder(spark, source))
+    reading, plan = how.get("reading", TableReading()), noise.plan
     layout = reading.layout(dataset.schema, plan.keep, plan.times, declared=True)
-    noise = replace(choose_for_people(plan, rng=rng, state=state), new_ids=plan.ids != "keep")
     refuse_other_times(noise.terms(several_files=True))  # before all rows are read
     rows = given.count()
     buckets = max(1, -(-rows // PART_ROWS))
@@ -156,12 +152,12 @@ def _made(
     tally = JobTally(rows, released, sum(said.spread.values()), said.rejected, said.spread)
     if released + sum(said.rejected.values()) != rows:
         raise InputError("Rows came out more or less often than once.", "The dataset changed meanwhile? Start again.")
-    if strict:
+    if how.get("strict"):
         tally.refuse_faults()
     tally.require_rows()
     listed = [(part_name(bucket), digest, points) for bucket, (_, digest, points) in sorted(said.parts.items())]
     return {
-        "document": noisy_statement(listed, layout, noise, tally, said.proposed, priced).document(sign),
+        "document": noisy_statement(listed, layout, noise, tally, said.proposed, priced).document(how.get("sign")),
         "manifest": manifest_text(listed, tally),
         "parts": {name: part_name(bucket) for bucket, (name, _, _) in said.parts.items()},
         "rejects": private.names(f"{_MADE}/{folder_of(REJECTED)}"),

@@ -14,7 +14,7 @@ from importlib.resources import files
 
 import numpy as np
 
-from sfumato.base.arrays import FloatArray, finite
+from sfumato.base.arrays import FloatArray, finite, jsonable
 from sfumato.base.errors import InputError
 from sfumato.base.randomness import Random, randomness
 from sfumato.tracks.noise.interface import LadderTerms
@@ -67,12 +67,7 @@ class Ladder:
 
     def to_dict(self) -> LadderTerms:
         """Plain JSON, as in ``data/multiscale.json``."""
-        return {
-            "length_scales_s": self.length_scales_s.tolist(),
-            "weights": self.weights.tolist(),
-            "white_share": self.white_share,
-            "constant_share": self.constant_share,
-        }
+        return jsonable(self)  # type: ignore[no-any-return]
 
     @classmethod
     def from_dict(cls, values: LadderTerms) -> Ladder:

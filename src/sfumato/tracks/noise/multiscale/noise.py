@@ -17,7 +17,17 @@ from sfumato.base.things.guarantees import Losses, Together
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import format_length
 from sfumato.tracks.losses.exact_losses import largest_loss
-from sfumato.tracks.noise.gaussian_noise import SizedNoise, affordable, apart, calibrated_noise_m
+from sfumato.tracks.noise.gaussian_noise import (
+    INDEPENDENT_AXES,
+    KNOWN_MEAN,
+    NOT_COVERED,
+    STAYS_NOT_COVERED,
+    TURN_TOGETHER,
+    SizedNoise,
+    affordable,
+    apart,
+    calibrated_noise_m,
+)
 from sfumato.tracks.noise.interface import (
     Blocks,
     Card,
@@ -30,7 +40,6 @@ from sfumato.tracks.noise.interface import (
 )
 from sfumato.tracks.noise.multiscale.ladder import Ladder, balance_shares, sample_path, shipped_ladder
 from sfumato.tracks.noise.multiscale.universal_bound import UniversalBound, restart_multiplier, universal_bound
-from sfumato.tracks.noise.phrases import INDEPENDENT_AXES, KNOWN_MEAN, NOT_COVERED, STAYS_NOT_COVERED, TURN_TOGETHER
 from sfumato.tracks.plan import LEVELS, MOST_REDRAWS, ODDS_DELTA, Plan, Target
 from sfumato.tracks.priors.classes import PriorClass, class_name, class_words, prior_class_named
 from sfumato.tracks.priors.kernels import Constant, Kernel, Matern32, Sum, White

@@ -24,6 +24,8 @@ from sfumato.tracks.noise.multiscale.universal_bound import frequencies, unit_de
 
 DICTIONARY_RATIO = 2.0**0.25
 MERGE_RATIO = 1.3
+LEAST_WEIGHT, MEMBER_STEP = 1e-3, 0.05
+GAP, MOST_STEPS = 1e-6, 2000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,8 +43,8 @@ class _Problem:
         return float((q / g).sum() ** 2 / (self.scales @ (q / g**2)).max())
 
 
-def _members(kernels: Sequence[str], low: float, high: float, step: float, omega: FloatArray) -> FloatArray:
-    count = max(3, math.ceil(math.log(high / low) / step) + 1)
+def _members(kernels: Sequence[str], low: float, high: float, omega: FloatArray) -> FloatArray:
+    count = max(3, math.ceil(math.log(high / low) / MEMBER_STEP) + 1)
     grid = np.geomspace(low, high, count)
     return np.concatenate([unit_density(kernel, omega[None, :], grid[:, None]) for kernel in kernels])
 
@@ -60,7 +62,7 @@ def _centre(losses: FloatArray, mu: float) -> float:
     return top + high
 
 
-def _barrier(problem: _Problem, gap: float, max_steps: int) -> tuple[FloatArray, FloatArray, int]:
+def _barrier(problem: _Problem) -> tuple[FloatArray, FloatArray, int]:
     """Newton on min_t t − μ Σ log(t − J_j) − μ Σ log w_m over Σ w = 1, μ falling; duals p_j = μ / (t − J_j)."""
     size = problem.scales.shape[0]
     w = np.full(size, 1.0 / size)
@@ -96,13 +98,13 @@ def _barrier(problem: _Problem, gap: float, max_steps: int) -> tuple[FloatArray,
             if fraction > 1e-10:
                 w = w + fraction * move
                 w /= w.sum()
-            if decrement < 1e-4 * mu or fraction <= 1e-10 or steps >= max_steps:
+            if decrement < 1e-4 * mu or fraction <= 1e-10 or steps >= MOST_STEPS:
                 break
         _, t, losses = value(w)
         dual = mu / (t - losses)
         p = dual / dual.sum()
         reached = 1.0 - problem.lower_bound(w, p) / float(losses.max())
-        if reached <= gap or steps >= max_steps or mu < 1e-11:
+        if reached <= GAP or steps >= MOST_STEPS or mu < 1e-11:
             return w, p, steps
         mu *= 0.2
 
@@ -135,40 +137,26 @@ def _continuous_bound(
     return float((q / g).sum() ** 2 / (steepest / (1.0 - step**2 / 4.0)))
 
 
-def design_ladder(
-    kernels: Sequence[str],
-    low_s: float,
-    high_s: float,
-    *,
-    candidates_s: FloatArray | None = None,
-    least_weight: float = 1e-3,
-    gap: float = 1e-6,
-    member_step: float = 0.05,
-    max_steps: int = 2000,
-) -> Solved[tuple[FloatArray, FloatArray]]:
+def design_ladder(kernels: Sequence[str], low_s: float, high_s: float) -> Solved[tuple[FloatArray, FloatArray]]:
     """Length scales and weights (six decimals, summing to 1) of the best ladder for a class.
 
-    Without ``candidates_s`` the scales are chosen too: a fine dictionary is solved, neighbours are merged, the rest
-    is solved again; ``lower_bound`` then holds for every mixture of Matérn-3/2 scales from a quarter of the class's
-    shortest to sixteen times its longest, and ``gap`` says what the short ladder and the rounding cost.
+    A fine dictionary is solved, neighbours are merged, the rest is solved again; ``lower_bound`` holds for every
+    mixture of Matérn-3/2 scales from a quarter of the class's shortest to sixteen times its longest, and ``gap`` says
+    what the short ladder and the rounding cost.
     """
     if not 0 < low_s < high_s < math.inf:
         raise InputError(f"The class runs from {low_s:g} s to {high_s:g} s.", "Give two increasing length scales.")
     start = time.perf_counter()
-    candidates = dictionary(low_s, high_s) if candidates_s is None else np.asarray(candidates_s, dtype=np.float64)
-    omega, weight = frequencies(float(min(candidates.min(), low_s)), float(max(candidates.max(), high_s)))
-    squares = _members(kernels, low_s, high_s, member_step, omega) ** 2 * weight
+    candidates = dictionary(low_s, high_s)
+    omega, weight = frequencies(float(candidates.min()), float(candidates.max()))
+    squares = _members(kernels, low_s, high_s, omega) ** 2 * weight
     full = _Problem(squares, unit_density("matern32", omega[None, :], candidates[:, None]))
-    w, p, steps = _barrier(full, gap, max_steps)
-    if candidates_s is None:
-        bound = _continuous_bound(squares, omega, float(candidates[0]), float(candidates[-1]), w @ full.scales, p)
-        heavy = w >= least_weight
-        kept = _merged(candidates[heavy], w[heavy])
-    else:
-        bound = full.lower_bound(w, p)
-        kept = candidates[w >= least_weight]
+    w, p, steps = _barrier(full)
+    bound = _continuous_bound(squares, omega, float(candidates[0]), float(candidates[-1]), w @ full.scales, p)
+    heavy = w >= LEAST_WEIGHT
+    kept = _merged(candidates[heavy], w[heavy])
     short = _Problem(squares, unit_density("matern32", omega[None, :], kept[:, None]))
-    w, _, more = _barrier(short, gap, max_steps)
+    w, _, more = _barrier(short)
     w = np.round(w, 6)
     w[w.argmax()] += 1.0 - w.sum()
     w = np.round(w, 6)
