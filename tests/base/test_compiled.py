@@ -9,7 +9,7 @@ from pathlib import Path
 import numba
 import pytest
 
-from sfumato.base.compiled import compiled
+from sfumato.base.compiled import compile_loop
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "sfumato"
 WITHOUT = "import sys; sys.modules['numba'] = None; sys.modules['llvmlite'] = None\n"
@@ -66,7 +66,7 @@ def test_a_loop_without_a_writable_cache_is_compiled_all_the_same(monkeypatch: p
 
     monkeypatch.setattr(numba, "njit", refuse)
 
-    @compiled()
+    @compile_loop()
     def twice(x: float) -> float:
         return 2 * x
 

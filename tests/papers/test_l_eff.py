@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.papers.l_eff import as_printed, effective_length, published_fits, thinned
+from sfumato.papers.l_eff import as_printed, effective_length, published_fits, thin_traces
 
 
 def test_the_length_scale_of_a_drawn_path_is_found():
@@ -31,7 +31,7 @@ def test_the_printed_rule_keeps_short_traces_of_about_five_minutes():
         (0, 49, 300, (49, 2)),
         (0, 3, 270, (3, 2)),
     ]
-    assert len(thinned([trace(49, 300)] * 10)) == 10
+    assert len(thin_traces([trace(49, 300)] * 10)) == 10
 
 
 @pytest.mark.says("Meehan2021, Sec. 5, sizes", "differs")

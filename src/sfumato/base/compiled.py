@@ -30,7 +30,7 @@ Output = TypeVar("Output")
 _SAY_AFTER_S = 1.0
 
 
-def compiled(**options: object) -> Callable[[Callable[Inputs, Output]], Callable[Inputs, Output]]:
+def compile_loop(**options: object) -> Callable[[Callable[Inputs, Output]], Callable[Inputs, Output]]:
     """``numba.njit`` with a cache and these options, for a function whose type is kept; without numba, the function."""
 
     def compile_later(function: Callable[Inputs, Output]) -> Callable[Inputs, Output]:
@@ -45,29 +45,29 @@ def compiled(**options: object) -> Callable[[Callable[Inputs, Output]], Callable
     return compile_later
 
 
-class _Compiling:
-    """Says once per process that loops of sfumato are being compiled, when that has taken more than a second."""
-
-    def __init__(self) -> None:
-        self.depth, self.began_s, self.spent_s, self.said = 0, 0.0, 0.0, False
-
-    def notify(self, happening: event.Event) -> None:
-        """Called by numba when it starts and ends to compile a function (not when it loads one from the disk)."""
-        now_s = time.perf_counter()
-        if happening.is_start:
-            self.began_s = self.began_s if self.depth else now_s
-            self.depth += 1
-            return
-        self.depth -= 1
-        self.spent_s += 0.0 if self.depth else now_s - self.began_s
-        spent_s = self.spent_s + (now_s - self.began_s if self.depth else 0.0)
-        module = getattr(getattr(happening.data.get("dispatcher"), "py_func", None), "__module__", "")
-        if spent_s > _SAY_AFTER_S and not self.said and str(module).startswith("sfumato."):
-            self.said = True
-            sys.stderr.write("sfumato: compiling its loops, in the first run only ...\n")
-            sys.stderr.flush()
-
-
 if numba is not None:
-    event.Listener.register(_Compiling)
+
+    class _Compiling(event.Listener):  # type: ignore[misc]  # numba has no types
+        """Says once per process that loops of sfumato are being compiled, when that has taken more than a second."""
+
+        def __init__(self) -> None:
+            self.depth, self.began_s, self.spent_s, self.said = 0, 0.0, 0.0, False
+
+        def on_start(self, happening: event.Event) -> None:
+            """Numba begins to compile a function (it says nothing of one that it loads from the disk)."""
+            self.began_s = self.began_s if self.depth else time.perf_counter()
+            self.depth += 1
+
+        def on_end(self, happening: event.Event) -> None:
+            """It has compiled one."""
+            self.depth -= 1
+            since_s = time.perf_counter() - self.began_s
+            self.spent_s += 0.0 if self.depth else since_s
+            spent_s = self.spent_s + (since_s if self.depth else 0.0)
+            module = getattr(getattr(happening.data.get("dispatcher"), "py_func", None), "__module__", "")
+            if spent_s > _SAY_AFTER_S and not self.said and str(module).startswith("sfumato."):
+                self.said = True
+                sys.stderr.write("sfumato: compiling its loops, in the first run only ...\n")
+                sys.stderr.flush()
+
     event.register("numba:compile", _Compiling())

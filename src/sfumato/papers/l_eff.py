@@ -85,7 +85,7 @@ def _trajectories(name: str) -> Iterator[FirstMinutes]:
         yield int(user[start]), times[start:stop] - times[start], places[start:stop]
 
 
-def thinned(whole: list[FirstMinutes], most: int = MOST_TRACES) -> list[Thinned]:
+def thin_traces(whole: list[FirstMinutes], most: int = MOST_TRACES) -> list[Thinned]:
     """(times, positions, median period) of what the published program keeps: about 50 points of 240 s or more.
 
     Users with at least 10 such traces, the first 50 of each. Degrees will do: each axis is scaled to unit variance.
@@ -112,7 +112,7 @@ LIMITS_S = (1.0, 40.0)
 def run(*, quick: bool = False) -> Reproduction:
     """Fit every trace (``quick``: every twelfth), compare the quartiles, and count what the printed rule keeps."""
     every = 12 if quick else 1
-    traces = thinned(first_minutes())[::every]
+    traces = thin_traces(first_minutes())[::every]
     whole = list(_trajectories("geolife_traces.parquet"))
     kept, (published, pieces) = len(as_printed(whole)), published_fits()
     clamped = _scales(traces, LIMITS_S)

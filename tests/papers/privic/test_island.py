@@ -7,7 +7,14 @@ from sfumato.channels.designs.geo.planar import planar_laplace_matrix
 from sfumato.channels.measures.discrete import geo_epsilon
 from sfumato.collect.cities import city
 from sfumato.collect.grids.blahut_arimoto import blahut_arimoto
-from sfumato.papers.privic.privic_elastic import STRONG, VULNERABLE, elastic_distortions, elasticity, island, travelled
+from sfumato.papers.privic.privic_elastic import (
+    STRONG,
+    VULNERABLE,
+    elastic_distortions,
+    elasticity,
+    island,
+    travel_distance,
+)
 from sfumato.papers.privic.privic_figure_2 import BETAS
 
 PARIS = city("paris")
@@ -61,9 +68,9 @@ def test_blahut_arimoto_hides_the_island_and_planar_laplace_leaves_it():
 @pytest.mark.says("Biswas2023, Sec. 3.3, POI", "undecided")
 def test_the_nearest_place_of_interest_from_a_report_of_the_island():
     prior, elastic, laplace = channels(0.8)
-    trips = [travelled(row, GRID, VULNERABLE, prior) for row in (elastic.row(VULNERABLE), laplace[VULNERABLE])]
+    trips = [travel_distance(row, GRID, VULNERABLE, prior) for row in (elastic.row(VULNERABLE), laplace[VULNERABLE])]
     assert trips == pytest.approx([4.06, 2.68], abs=0.02)
-    assert travelled(np.eye(GRID.cells)[VULNERABLE], GRID, VULNERABLE, prior) < trips[1]
+    assert travel_distance(np.eye(GRID.cells)[VULNERABLE], GRID, VULNERABLE, prior) < trips[1]
 
 
 @pytest.mark.says("Biswas2023, Sec. 3.3, best QoS", "false")

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from sfumato.base.arrays import FloatArray, IntArray
-from sfumato.base.compiled import compiled
+from sfumato.base.compiled import compile_loop
 
 _ROWS, _OUTPUTS = 16, 512
 """A tile of the loop: this many rows against as many others, over this many outputs at a time, fits the cache."""
@@ -17,7 +17,7 @@ _NEAR = 12
 """Paths between places go through this many nearest neighbours of each."""
 
 
-@compiled(fastmath={"nnan", "nsz"})
+@compile_loop(fastmath={"nnan", "nsz"})
 def steepest(logs: FloatArray, distances: FloatArray, order: IntArray, error: float) -> tuple[float, float]:
     """max over pairs of max over y of |logs[x, y] - logs[x', y]| / distance, and of (that + error) / distance.
 
@@ -85,7 +85,7 @@ def steepest(logs: FloatArray, distances: FloatArray, order: IntArray, error: fl
     return worst, above
 
 
-@compiled(fastmath={"nnan", "nsz"})
+@compile_loop(fastmath={"nnan", "nsz"})
 def steepest_of_table(logs: FloatArray, rows: IntArray, columns: IntArray, sides: tuple[float, float]) -> float:
     """The same for Q = table[row class, column class], without an error.
 

@@ -23,7 +23,7 @@ import math
 import numpy as np
 
 from sfumato.base.arrays import BoolArray, FloatArray
-from sfumato.base.compiled import compiled
+from sfumato.base.compiled import compile_loop
 
 _A, _F = 6378137.0, 1.0 / 298.257223563
 _E2 = _F * (2.0 - _F)
@@ -42,7 +42,7 @@ BLOCK = 1024
 FARTHEST = 2.0  # degrees of longitude from the middle of the cell it came from
 
 
-@compiled(nogil=True, inline="always")
+@compile_loop(nogil=True, inline="always")
 def _series(sine2: float, cosine2: float, c2: float, c4: float, c6: float, c8: float) -> float:
     """c2 sin 2x + c4 sin 4x + c6 sin 6x + c8 sin 8x from sin 2x and cos 2x, by Clenshaw."""
     twice = 2.0 * cosine2
@@ -52,7 +52,7 @@ def _series(sine2: float, cosine2: float, c2: float, c4: float, c6: float, c8: f
     return b1 * sine2
 
 
-@compiled(nogil=True, inline="always")
+@compile_loop(nogil=True, inline="always")
 def _forward(sine: float, cosine: float, phi: float, dlam: float) -> tuple[float, float]:
     """East and north of the central meridian and the equator."""
     nu = _A / math.sqrt(1.0 - _E2 * sine * sine)
@@ -68,7 +68,7 @@ def _forward(sine: float, cosine: float, phi: float, dlam: float) -> tuple[float
     return east, arc + nu * tan * a2 * (0.5 + a2 * (fourth + a2 * sixth))
 
 
-@compiled(nogil=True, inline="always")
+@compile_loop(nogil=True, inline="always")
 def _turned(sine: float, cosine: float, by: float) -> tuple[float, float]:
     """Sine and cosine of an angle turned by less than 0.07: Taylor, what is left out is below 1e-17."""
     b2 = by * by
@@ -77,7 +77,7 @@ def _turned(sine: float, cosine: float, by: float) -> tuple[float, float]:
     return sine * near + cosine * small, cosine * near - sine * small
 
 
-@compiled(nogil=True, inline="always")
+@compile_loop(nogil=True, inline="always")
 def _inverse(east: float, mu: float, sine: float, cosine: float) -> tuple[float, float]:
     """Latitude and longitude's offset, in radians, at the rectifying latitude mu of that sine and cosine."""
     more = _series(2.0 * sine * cosine, 1.0 - 2.0 * sine * sine, _B2, _B4, _B6, _B8)
@@ -96,7 +96,7 @@ def _inverse(east: float, mu: float, sine: float, cosine: float) -> tuple[float,
     return phi, d * (1.0 - d2 * ((1.0 + 2.0 * t + c) * (1.0 / 6.0) - d2 * fifth)) / cosine
 
 
-@compiled(nogil=True, inline="always")
+@compile_loop(nogil=True, inline="always")
 def _rectifying(phi: float) -> float:
     """The rectifying latitude: metres of meridian from the equator, over the mean of them per radian."""
     sine, cosine = math.sin(phi), math.cos(phi)
@@ -104,7 +104,7 @@ def _rectifying(phi: float) -> float:
     return mu
 
 
-@compiled(nogil=True, inline="always")
+@compile_loop(nogil=True, inline="always")
 def _led(
     lat: float, dlam: float, move_e: float, move_n: float, middle: float, sine0: float, cosine0: float, origin: float
 ) -> tuple[float, float]:
@@ -120,7 +120,7 @@ def _led(
     return east + (move_e * cos_turn - move_n * sin_turn), north + (move_e * sin_turn + move_n * cos_turn - origin)
 
 
-@compiled(nogil=True, error_model="numpy")
+@compile_loop(nogil=True, error_model="numpy")
 def _within(block: FloatArray, count: int, south: float, size_m: float, grid_m: float) -> None:
     """Points of one whole degree of latitude, most of whom stay in their cell: no branch, so many at a time.
 
@@ -149,7 +149,7 @@ def _within(block: FloatArray, count: int, south: float, size_m: float, grid_m: 
         block[5 * BLOCK + i] = np.rint((west + 0.5 + offset) * 1e7) / 1e7
 
 
-@compiled(nogil=True)
+@compile_loop(nogil=True)
 def _across(lat: float, lon: float, move_e: float, move_n: float, grid_m: float) -> tuple[float, float]:
     """One point that is led near or over its cell's border: the grid is that of the cell it is led to.
 
@@ -179,7 +179,7 @@ def _across(lat: float, lon: float, move_e: float, move_n: float, grid_m: float)
     return np.rint(phi * _TO_DEGREES * 1e7) / 1e7, np.rint(new_lon * 1e7) / 1e7
 
 
-@compiled(nogil=True)
+@compile_loop(nogil=True)
 def move_and_snap(
     lat_deg: FloatArray,
     lon_deg: FloatArray,

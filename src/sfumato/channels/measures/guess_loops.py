@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.base.arrays import FloatArray
-from sfumato.base.compiled import compiled
+from sfumato.base.compiled import compile_loop
 from sfumato.base.things.channel import LEAST_PROBABILITY, ROUNDING, Channel
 
 _AT_ONCE = 1 << 15
@@ -29,7 +29,7 @@ def plain_prior(prior: npt.ArrayLike, channel: Channel) -> FloatArray | None:
     return p if p.size == channel.matrix.shape[0] else None
 
 
-@compiled()
+@compile_loop()
 def _look(p: FloatArray) -> tuple[bool, float]:
     """Whether this is a prior as it stands (its sum 1, no entry negative, NaN or tiny), and its largest entry."""
     top, good, total = 0.0, True, 0.0
@@ -40,7 +40,7 @@ def _look(p: FloatArray) -> tuple[bool, float]:
     return good and abs(total - 1) <= ROUNDING, top
 
 
-@compiled()
+@compile_loop()
 def one_guess(q: FloatArray, p: FloatArray) -> tuple[bool, float, float]:
     """sum_y max_x p(x) Q(y | x) and max p."""
     best = np.zeros(q.shape[1])
@@ -52,7 +52,7 @@ def one_guess(q: FloatArray, p: FloatArray) -> tuple[bool, float, float]:
     return good, best.sum(), top
 
 
-@compiled()
+@compile_loop()
 def best_of_table(gains: FloatArray, q: FloatArray, p: FloatArray) -> tuple[bool, float, float, float, int]:
     """The best gain before a report, after it on average, after the worst one, and which that is."""
     (guesses, symbols), outputs = gains.shape, q.shape[1]
@@ -77,7 +77,7 @@ def best_of_table(gains: FloatArray, q: FloatArray, p: FloatArray) -> tuple[bool
     return _look(p)[0], np.dot(gains, p).max(), best.sum(), worst, worst_output
 
 
-@compiled()
+@compile_loop()
 def column_maxima(q: FloatArray) -> float:
     """sum_y max_x Q(y | x)."""
     best = np.zeros(q.shape[1])
@@ -87,7 +87,7 @@ def column_maxima(q: FloatArray) -> float:
     return float(best.sum())
 
 
-@compiled()
+@compile_loop()
 def guesses_needed(q: FloatArray, p: FloatArray) -> tuple[bool, float]:
     """sum_i i j_(i) over joint columns j, likeliest first, without sorting them.
 
@@ -105,7 +105,7 @@ def guesses_needed(q: FloatArray, p: FloatArray) -> tuple[bool, float]:
     return _look(p)[0], asked.sum()
 
 
-@compiled()
+@compile_loop()
 def information(q: FloatArray, p: FloatArray) -> tuple[bool, float]:
     """sum p m [r ln r - (r - 1)] over lifts r = Q / m, near 1 as in :mod:`sfumato.channels.priors.excess`."""
     mass = np.zeros(q.shape[1])

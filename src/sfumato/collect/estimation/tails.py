@@ -31,7 +31,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.base.arrays import ComplexArray, FloatArray, IntArray
-from sfumato.base.compiled import compiled
+from sfumato.base.compiled import compile_loop
 
 _DEAD = -37.0
 NEAREST = 24
@@ -47,7 +47,7 @@ Shape = tuple[ComplexArray, ComplexArray, FloatArray, FloatArray, FloatArray, Fl
 """Of every row: what comes from outside and inside, the uniform's part, the first frequency, ds/dR and its limits."""
 
 
-@compiled()
+@compile_loop()
 def nearest(loadings: FloatArray, chosen: IntArray) -> None:
     """``chosen`` becomes where the largest absolute loadings are."""
     count = chosen.size
@@ -68,7 +68,7 @@ def nearest(loadings: FloatArray, chosen: IntArray) -> None:
             least = abs(loadings[chosen[smallest]])
 
 
-@compiled()
+@compile_loop()
 def waves(
     first: float,
     loadings: FloatArray,
@@ -135,7 +135,7 @@ def waves(
         outer[k], inner[k] = outer_sum, inner_sum
 
 
-@compiled()
+@compile_loop()
 def law_waves(
     first: FloatArray,
     loadings: FloatArray,
@@ -152,7 +152,7 @@ def law_waves(
         waves(first[row], loadings[row], reported, inside[row], share[row], most, outer[row], inner[row], moments[row])
 
 
-@compiled()
+@compile_loop()
 def _below(
     others: ComplexArray,
     inside: ComplexArray,
@@ -172,7 +172,7 @@ def _below(
     return 0.5 - total / np.pi
 
 
-@compiled()
+@compile_loop()
 def chance_below(shape: Shape, expected: FloatArray, moved: FloatArray, share: FloatArray, out: FloatArray) -> None:
     """out[row] = P(D <= moved - share) if the share were ``share``."""
     others, inside, steps, first, left, limits = shape
@@ -182,7 +182,7 @@ def chance_below(shape: Shape, expected: FloatArray, moved: FloatArray, share: F
         out[row] = _below(others[row], inside[row], steps[row], first[row], scale, at, error)
 
 
-@compiled()
+@compile_loop()
 def ends(
     shape: Shape,
     expected: FloatArray,

@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.base.arrays import FloatArray, IntArray
-from sfumato.base.compiled import compiled
+from sfumato.base.compiled import compile_loop
 
 
-@compiled()
+@compile_loop()
 def direct_sums(
     cells: IntArray, sources: IntArray, weights: FloatArray, table: FloatArray, columns: int, out: FloatArray
 ) -> None:
@@ -25,7 +25,7 @@ def direct_sums(
         out[i] = total
 
 
-@compiled()
+@compile_loop()
 def log_sums(log_weights: FloatArray, scaled: FloatArray, columns: int, out: FloatArray) -> None:
     """out[x] = log sum_y exp(log_weights[y] - scaled(offset of x and y)), shifted by the largest exponent."""
     cells = log_weights.size
@@ -42,7 +42,7 @@ def log_sums(log_weights: FloatArray, scaled: FloatArray, columns: int, out: Flo
         out[x] = top + np.log(total)
 
 
-@compiled()
+@compile_loop()
 def lipschitz_all_pairs(values: FloatArray, distance: FloatArray, columns: int) -> float:
     """max over x != x' of |values[x] - values[x']| / distance."""
     cells = values.size
@@ -56,7 +56,7 @@ def lipschitz_all_pairs(values: FloatArray, distance: FloatArray, columns: int) 
     return best
 
 
-@compiled()
+@compile_loop()
 def lipschitz_arcs(values: FloatArray, rows: int, columns: int, arcs: IntArray, lengths: FloatArray) -> float:
     """The same, over the pairs joined by one of the given (row, column) offsets only."""
     best = 0.0
@@ -70,7 +70,7 @@ def lipschitz_arcs(values: FloatArray, rows: int, columns: int, arcs: IntArray, 
     return best
 
 
-@compiled()
+@compile_loop()
 def largest_log_ratio(beta: float, log_z: FloatArray, support: IntArray, distance: FloatArray, columns: int) -> float:
     """max over x != x' and y in support of [beta (d(x',y) - d(x,y)) + log_z(x') - log_z(x)] / d(x,x')."""
     cells = log_z.size
@@ -96,7 +96,7 @@ def largest_log_ratio(beta: float, log_z: FloatArray, support: IntArray, distanc
     return best
 
 
-@compiled()
+@compile_loop()
 def stencil_product(values: FloatArray, rows: int, columns: int, stencil: FloatArray, out: FloatArray) -> None:
     """out = values convolved with the (reach + 1, reach_columns + 1) quarter stencil, mirrored in both directions."""
     reach, reach_columns = stencil.shape[0] - 1, stencil.shape[1] - 1

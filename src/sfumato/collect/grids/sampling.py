@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.base.arrays import FloatArray, IntArray, finite
-from sfumato.base.compiled import compiled
+from sfumato.base.compiled import compile_loop
 from sfumato.base.errors import InputError
 from sfumato.base.randomness import Random, Randomness, Words, randomness
 from sfumato.base.things.grid import Grid
@@ -105,7 +105,7 @@ def _window(channel: GridChannel, places: IntArray, source: Randomness) -> IntAr
     return out
 
 
-@compiled()
+@compile_loop()
 def alias_build(rows: FloatArray, other: npt.NDArray[np.int32]) -> None:
     """Turn each row of probabilities into thresholds (in place) and aliases: Walker's tables, by Vose's method."""
     count, cells = rows.shape
@@ -136,7 +136,7 @@ def alias_build(rows: FloatArray, other: npt.NDArray[np.int32]) -> None:
             rows[r, small[k]] = 1.0
 
 
-@compiled()
+@compile_loop()
 def alias_draw(
     places: IntArray, stay: FloatArray, other: npt.NDArray[np.int32], words: Words, spare: Words, out: IntArray
 ) -> int:
@@ -182,7 +182,7 @@ def alias_draw(
     return used
 
 
-@compiled()
+@compile_loop()
 def window_draw(
     places: IntArray,
     c: FloatArray,

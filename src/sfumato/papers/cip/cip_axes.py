@@ -16,7 +16,7 @@ from sfumato.base.drawing.panels import Panel
 from sfumato.papers import Reproduction
 from sfumato.papers.cip.several_moments import axes_loss
 from sfumato.papers.claims import cannot_check, check, near
-from sfumato.papers.l_eff import effective_length, first_minutes, thinned
+from sfumato.papers.l_eff import effective_length, first_minutes, thin_traces
 from sfumato.papers.picture import Picture
 from sfumato.tracks.priors.kernels import RBF
 
@@ -25,7 +25,7 @@ PLACE = "Meehan2021, Sec. 5, axes"
 
 def run(*, quick: bool = False) -> Reproduction:
     """Correlations pooled and within traces, length scales by axis, and the loss for correlated axes."""
-    traces = thinned(first_minutes())
+    traces = thin_traces(first_minutes())
     pairs = [(xy - xy.mean(axis=0)) / xy.std(axis=0) for _, xy, _ in traces if xy.std(axis=0).min() > 0]
     within = np.array([float(np.mean(pair[:, 0] * pair[:, 1])) for pair in pairs])
     together = np.concatenate(pairs)

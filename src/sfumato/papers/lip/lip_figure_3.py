@@ -19,7 +19,7 @@ VALUES = np.arange(3.0)
 PLACE = "Jiang2021, Fig. 3b"
 
 
-def skewed(skewness: float) -> np.ndarray:
+def skewed_prior(skewness: float) -> np.ndarray:
     """The prior of the figure."""
     return np.array([1 / 3 + skewness / 2, 1 / 3, 1 / 3 - skewness / 2])
 
@@ -28,8 +28,8 @@ def run(*, quick: bool = False) -> Reproduction:
     """Both panels."""
     skews = np.linspace(0, 0.6, 4 if quick else 13)
     epsilons = np.array([0.25, 1.0, 2.0, 4.0]) if quick else np.linspace(0.25, 4, 16)
-    by_skew = [_row("skewness", float(s), skewed(float(s)), 2.0) for s in skews]
-    by_epsilon = [_row("epsilon", float(e), skewed(0.2), float(e)) for e in epsilons]
+    by_skew = [_row("skewness", float(s), skewed_prior(float(s)), 2.0) for s in skews]
+    by_epsilon = [_row("epsilon", float(e), skewed_prior(0.2), float(e)) for e in epsilons]
     sufficient = [row["alpha, conditions"] for row in by_skew]
     rising = [row["alpha, conditions"] for row in by_epsilon]
     claims = (

@@ -57,7 +57,7 @@ def island(*, reach: int = 1) -> FloatArray:
     return prior
 
 
-def travelled(
+def travel_distance(
     row: FloatArray, grid: Grid, cell: int, prior: FloatArray, *, places: int = 40, draws: int = 200
 ) -> float:
     """The mean distance from ``cell`` to the place of interest nearest to its report, in cells.

@@ -14,7 +14,7 @@ from sfumato.collect.grids.blahut_arimoto import blahut_arimoto
 from sfumato.papers import Reproduction, Row
 from sfumato.papers.claims import cannot_check, check, near
 from sfumato.papers.picture import CellMap, Picture
-from sfumato.papers.privic.privic_elastic import STRONG, VULNERABLE, Elasticity, elasticity, island, travelled
+from sfumato.papers.privic.privic_elastic import STRONG, VULNERABLE, Elasticity, elasticity, island, travel_distance
 
 BETAS = (0.2, 0.6, 0.8, 1.0)
 PAPER = "Biswas2023"
@@ -49,7 +49,9 @@ def run(*, quick: bool = False) -> Reproduction:
             if reach == 1:
                 levels[beta] = found.epsilon().upper, geo_epsilon(laplace, distances)
                 pair = (elastic[VULNERABLE], laplace[VULNERABLE])
-                trips[beta] = tuple(travelled(one, grid, VULNERABLE, prior, draws=50 if quick else 200) for one in pair)  # type: ignore[assignment]
+                trips[beta] = tuple(
+                    travel_distance(one, grid, VULNERABLE, prior, draws=50 if quick else 200) for one in pair
+                )  # type: ignore[assignment]
             for name, matrix in (("BA", elastic), ("LAP", laplace)):
                 panels.append(CellMap(f"{name}, {label}, ε {2 * beta:g}", matrix[VULNERABLE].reshape(grid.shape)))
     small, big = (seen[reach, 0.8, "vulnerable"] for reach in (1, 2))

@@ -30,7 +30,7 @@ PRIVATE = {"paris": 1.4, "sf": 1.0}
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ReportsCompared:
     """The distance to the truth in cells from BA and from LAP reports of everybody at one β, and what each tells."""
 
     city: str
@@ -43,7 +43,7 @@ class Compared:
     laplace_information: float
 
 
-def compared(name: str, beta: float, *, rounds: int) -> Compared:
+def compare_reports(name: str, beta: float, *, rounds: int) -> ReportsCompared:
     """Everyone reports once through either channel; the published update steps, and ten times as many."""
     place = city(name)
     grid, truth = place.plain_grid, place.probabilities
@@ -62,13 +62,13 @@ def compared(name: str, beta: float, *, rounds: int) -> Compared:
         found.append(row)
     ba, ba_longer, lap, lap_longer = (float(mean) for mean in np.mean(found, axis=0))
     told = elastic.mutual_information(truth), mutual_information(laplace.matrix, truth)
-    return Compared(name, beta, ba, lap, ba_longer, lap_longer, told[0], told[1])
+    return ReportsCompared(name, beta, ba, lap, ba_longer, lap_longer, told[0], told[1])
 
 
 def run(*, quick: bool = False) -> Reproduction:
     """Both cities; ``quick`` takes 3 values of β and one round."""
     rounds, chosen = (1, (0.4, 1.0, 5.0)) if quick else (5, BETAS)
-    found = [compared(n, b, rounds=rounds) for n in ("paris", "sf") for b in chosen]
+    found = [compare_reports(n, b, rounds=rounds) for n in ("paris", "sf") for b in chosen]
     series: dict[str, list[tuple[float, float]]] = {}
     for one in found:
         series.setdefault(f"{one.city} BA", []).append((one.beta, one.elastic))

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sfumato.base.arrays import FloatArray, IntArray
-from sfumato.base.compiled import compiled
+from sfumato.base.compiled import compile_loop
 from sfumato.base.errors import InputError
 from sfumato.base.pool import pooled_floats, pooled_ints
 from sfumato.base.things.frames import wrap_longitude
@@ -27,7 +27,7 @@ from sfumato.tracks.people.layout import Layout
 AnyNumbers = FloatArray | IntArray
 
 
-@compiled(nogil=True)
+@compile_loop(nogil=True)
 def _count_people(codes: IntArray, people: int, order: IntArray) -> IntArray:
     starts = np.zeros(people + 1, np.int64)
     for code in codes:
@@ -48,7 +48,7 @@ def by_person(codes: IntArray, people: int) -> tuple[IntArray, IntArray]:
     return order, _count_people(codes, people, order)
 
 
-@compiled(nogil=True)
+@compile_loop(nogil=True)
 def _pick(values: AnyNumbers, at: IntArray, out: AnyNumbers) -> None:
     for place in range(at.size):
         out[place] = values[at[place]]
@@ -68,7 +68,7 @@ def ints_at(values: IntArray, at: IntArray) -> IntArray:
     return out
 
 
-@compiled(nogil=True)
+@compile_loop(nogil=True)
 def _repeat(values: IntArray, counts: IntArray, out: IntArray) -> None:
     row = 0
     for place in range(counts.size):
@@ -84,7 +84,7 @@ def repeat_each(values: IntArray, counts: IntArray) -> IntArray:
     return out
 
 
-@compiled(nogil=True)
+@compile_loop(nogil=True)
 def by_time(times_ms: IntArray, starts: IntArray) -> IntArray:
     """The order that puts every person's rows in order of time, ties as they were; empty where they are in it."""
     order = np.empty(0, np.int64)
@@ -99,7 +99,7 @@ def by_time(times_ms: IntArray, starts: IntArray) -> IntArray:
     return order
 
 
-@compiled(nogil=True)
+@compile_loop(nogil=True)
 def second_at_a_time(times_ms: IntArray, starts: IntArray) -> IntArray:
     """Rows, in order of time, whose person had one at the same millisecond before."""
     count = 0
@@ -117,7 +117,7 @@ def second_at_a_time(times_ms: IntArray, starts: IntArray) -> IntArray:
     return again
 
 
-@compiled(nogil=True)
+@compile_loop(nogil=True)
 def recode(indices: npt.NDArray[np.int32], label: IntArray, place: IntArray, seen: int, out: IntArray) -> int:
     """Codes by the order in which labels come first: ``place`` of each label (-1: not yet), ``seen`` of them so far.
 
@@ -132,7 +132,7 @@ def recode(indices: npt.NDArray[np.int32], label: IntArray, place: IntArray, see
     return seen
 
 
-@compiled(nogil=True)
+@compile_loop(nogil=True)
 def _to_ms(times_s: FloatArray, out: IntArray) -> None:
     for row in range(times_s.size):
         ms = np.rint(times_s[row] * 1000.0)
@@ -146,7 +146,7 @@ def whole_ms(times_s: FloatArray) -> IntArray:
     return out
 
 
-@compiled(nogil=True)
+@compile_loop(nogil=True)
 def all_usable(
     lat_deg: FloatArray, lon_deg: FloatArray, times_s: FloatArray, codes: IntArray, earliest_s: float, latest_s: float
 ) -> bool:

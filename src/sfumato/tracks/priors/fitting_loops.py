@@ -14,14 +14,14 @@ import math
 
 import numpy as np
 
-from sfumato.base.compiled import compiled
+from sfumato.base.compiled import compile_loop
 from sfumato.tracks.priors.markov_steps import matern32_mean, matern52_mean
 
-_jit = compiled(error_model="numpy", fastmath=False)
+_jit = compile_loop(error_model="numpy", fastmath=False)
 _LOG_2PI = math.log(2.0 * math.pi)
 
 
-@compiled(error_model="numpy", inline="always")
+@compile_loop(error_model="numpy", inline="always")
 def _score(v, F, products, log_sum, product):
     """Add v_c v_last/F and v_c²/F to ``products`` (2, columns); Σ log F so far, as a sum and a product to take."""
     m = len(v)

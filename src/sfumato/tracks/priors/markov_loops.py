@@ -14,11 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from sfumato.base.arrays import FloatArray, IntArray
-from sfumato.base.compiled import compiled
+from sfumato.base.compiled import compile_loop
 from sfumato.tracks.priors.markov_steps import stationary, transition
 
-_jit = compiled(error_model="numpy")
-_inlined = compiled(error_model="numpy", inline="always")  # a call would count references to every array of a walk
+_jit = compile_loop(error_model="numpy")
+_inlined = compile_loop(error_model="numpy", inline="always")  # a call would count references to every array of a walk
 
 
 class _Walk(NamedTuple):

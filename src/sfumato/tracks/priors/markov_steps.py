@@ -13,9 +13,9 @@ import math
 
 import numpy as np
 
-from sfumato.base.compiled import compiled
+from sfumato.base.compiled import compile_loop
 
-_jit = compiled(error_model="numpy")
+_jit = compile_loop(error_model="numpy")
 
 
 @_jit

@@ -31,7 +31,7 @@ from scipy.linalg.blas import dsyrk
 from scipy.sparse.csgraph import shortest_path
 
 from sfumato.base.arrays import FloatArray, IntArray
-from sfumato.base.compiled import compiled
+from sfumato.base.compiled import compile_loop
 from sfumato.channels.designs.exponential import MOST_LOOKED_AT
 from sfumato.channels.designs.geo.geo_splitting import Splitting
 from sfumato.channels.designs.limits import Deadline
@@ -131,7 +131,7 @@ def kept_columns(channel: FloatArray, decay: FloatArray) -> FloatArray:
     return np.asarray(raised[top > 0] / top[top > 0, None])
 
 
-@compiled()
+@compile_loop()
 def _raised(columns: FloatArray, decay: FloatArray, core: float) -> FloatArray:
     """max over x' of q(x') e^(-g dist(x, x')), over the x' where q is not small."""
     out = np.zeros(columns.shape)
@@ -173,7 +173,7 @@ def near_pairs(distances: FloatArray, outputs: int) -> IntArray:
     return found
 
 
-@compiled()
+@compile_loop()
 def _kept(distances: FloatArray, order: IntArray, slack: float) -> IntArray:
     count = distances.shape[0]
     pairs = []

@@ -21,7 +21,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from sfumato.base.arrays import FloatArray, IntArray
-from sfumato.base.compiled import compiled
+from sfumato.base.compiled import compile_loop
 
 _RELAXED = 1.6
 _SINGLE_FROM = 1e-2
@@ -78,7 +78,7 @@ class Splitting:
         return float((self.rows + np.minimum(0.0, left)).sum()) - slack
 
 
-@compiled(fastmath=True)
+@compile_loop(fastmath=True)
 def _back(v: FloatArray, first: IntArray, second: IntArray, decay: FloatArray, inputs: int) -> FloatArray:
     """A' |v|."""
     out = np.zeros((inputs, v.shape[2]), v.dtype)
@@ -91,7 +91,7 @@ def _back(v: FloatArray, first: IntArray, second: IntArray, decay: FloatArray, i
     return out
 
 
-@compiled(fastmath=True)
+@compile_loop(fastmath=True)
 def _forth(v: FloatArray, q: FloatArray, first: IntArray, second: IntArray, decay: FloatArray, relaxed: float) -> None:
     """v <- relaxed A q + (1 - relaxed) max(v, 0) + min(v, 0), in place."""
     kept = 1 - relaxed
@@ -104,7 +104,7 @@ def _forth(v: FloatArray, q: FloatArray, first: IntArray, second: IntArray, deca
             v[e, 1, y] = relaxed * (here - c * there) + (kept * down if down > 0 else down)
 
 
-@compiled()
+@compile_loop()
 def _paid(v: FloatArray, first: IntArray, second: IntArray, decay: FloatArray, inputs: int, rho: float) -> FloatArray:
     """A'z in double precision, z = -rho min(v, 0)."""
     out = np.zeros((inputs, v.shape[2]))

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.base.arrays import FloatArray, IntArray
-from sfumato.base.compiled import compiled
+from sfumato.base.compiled import compile_loop
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.answers.maps.cells import Cells, Window
 from sfumato.tracks.answers.received import NoiseLaw, Person
@@ -23,7 +23,7 @@ from sfumato.tracks.answers.received import NoiseLaw, Person
 NOTHING = 1e-4  # of the likeliest pair of rows
 
 
-@compiled(fastmath=True)  # sums may be reordered, which moves them by a rounding
+@compile_loop(fastmath=True)  # sums may be reordered, which moves them by a rounding
 def step_by_axes(
     flows: FloatArray, first: IntArray, down: FloatArray, across: FloatArray, weight: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
@@ -62,7 +62,7 @@ def step_by_axes(
     return back * flows, likelihood
 
 
-@compiled(fastmath=True)  # sums may be reordered, which moves them by a rounding
+@compile_loop(fastmath=True)  # sums may be reordered, which moves them by a rounding
 def trip_blocks(
     start: FloatArray, end: FloatArray, rho: FloatArray, variance: float, cell: float, first: IntArray, side: int
 ) -> FloatArray:
@@ -79,7 +79,7 @@ def trip_blocks(
     return out
 
 
-@compiled(fastmath=True)
+@compile_loop(fastmath=True)
 def end_blocks(at: FloatArray, epsilon: float, height: float, width: float, first: IntArray, side: int) -> FloatArray:
     """(trips, side, side): planar Laplace density around one end, averaged over 5 x 5 places of each cell."""
     out = np.empty((len(at), side, side))

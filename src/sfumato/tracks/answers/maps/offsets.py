@@ -24,13 +24,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sfumato.base.arrays import FloatArray, IntArray
-from sfumato.base.compiled import compiled
+from sfumato.base.compiled import compile_loop
 from sfumato.tracks.answers.maps.cells import Window
 from sfumato.tracks.answers.maps.deconvolution import Spread, density
 from sfumato.tracks.answers.received import NoiseLaw, Person, time_weights
 
 
-@compiled()
+@compile_loop()
 def overlaps(row: IntArray, column: IntArray, mass: FloatArray, seen: FloatArray, reach: int) -> FloatArray:
     """Σ_i mass_i · seen[cell_i - u] for every shift u of up to ``reach`` cells; beyond the map its edge is taken."""
     rows, columns = seen.shape

@@ -22,7 +22,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sfumato.base.arrays import FloatArray, IntArray
-from sfumato.base.compiled import compiled
+from sfumato.base.compiled import compile_loop
 from sfumato.base.pool import pooled_floats, pooled_ints, pooled_words
 from sfumato.tracks.people.rows import Faults, Rows
 
@@ -82,7 +82,7 @@ def planes_of(fine: bool | IntArray, long: bool | IntArray) -> int | IntArray:
     return 4 + 2 * fine + long
 
 
-@compiled(nogil=True)
+@compile_loop(nogil=True)
 def _looked_at(lat_deg: FloatArray, lon_deg: FloatArray, times_ms: IntArray, faults: Faults) -> tuple[bool, int, int]:
     """Whether all usable positions are whole numbers of 1e-7 degrees; the first and the last moment."""
     whole, first, last = True, _NEVER_MS, -_NEVER_MS
@@ -98,7 +98,7 @@ def _looked_at(lat_deg: FloatArray, lon_deg: FloatArray, times_ms: IntArray, fau
     return whole, min(first, last), last
 
 
-@compiled(nogil=True)
+@compile_loop(nogil=True)
 def _fill_planes(
     lat_deg: FloatArray,
     lon_deg: FloatArray,
@@ -131,7 +131,7 @@ def _fill_planes(
             planes[last - 1, to] = np.int32(times_ms[row] - first_ms)
 
 
-@compiled(nogil=True)
+@compile_loop(nogil=True)
 def _gather(
     words: Words,
     at: IntArray,
@@ -189,7 +189,7 @@ def rows_of_runs(
     return out
 
 
-@compiled(nogil=True)
+@compile_loop(nogil=True)
 def rows_of_each(codes: Words, place: IntArray, people: int) -> IntArray:
     """Where the rows of each of so many people begin, in the order of ``place`` (by code; -1 is nobody's row)."""
     starts = np.zeros(people + 1, np.int64)
@@ -201,7 +201,7 @@ def rows_of_each(codes: Words, place: IntArray, people: int) -> IntArray:
     return starts
 
 
-@compiled(nogil=True)
+@compile_loop(nogil=True)
 def _deal(
     planes: Words, codes: Words, place: IntArray, starts: IntArray, begins: IntArray, order: Words, words: Words
 ) -> None:
@@ -284,7 +284,7 @@ def _texts(ids: pa.Array) -> tuple[IntArray, Bytes]:
     return at[ids.offset : ids.offset + len(ids) + 1].astype(np.int64), data
 
 
-@compiled(nogil=True)
+@compile_loop(nogil=True)
 def _fill_people(
     counts: Bytes, lengths: Bytes, at: IntArray, data: Bytes, edges: IntArray, ends: IntArray, out: Bytes
 ) -> None:

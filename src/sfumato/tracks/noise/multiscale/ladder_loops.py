@@ -24,7 +24,7 @@ import math
 import numpy as np
 
 from sfumato.base.arrays import FloatArray, IntArray
-from sfumato.base.compiled import compiled
+from sfumato.base.compiled import compile_loop
 from sfumato.base.randomness import Words
 from sfumato.tracks.priors.markov_steps import matern32
 
@@ -51,13 +51,13 @@ _HEIGHTS = np.exp(-0.5 * EDGES**2)
 _UNIT = 2.0**-53
 
 
-@compiled(nogil=True, inline="always")
+@compile_loop(nogil=True, inline="always")
 def _uniform(word: np.uint64) -> float:
     """In (0, 1], of the upper 53 bits."""
     return (np.float64(word >> np.uint64(11)) + 1.0) * _UNIT
 
 
-@compiled(nogil=True)
+@compile_loop(nogil=True)
 def _rarely(word: np.uint64, words: Words, at: int, end: int) -> tuple[float, int]:
     """The normal that begins with ``word`` where its layer does not settle it, and the next word's place (-1: none)."""
     while True:
@@ -84,7 +84,7 @@ def _rarely(word: np.uint64, words: Words, at: int, end: int) -> tuple[float, in
         at += 2
 
 
-@compiled(nogil=True)
+@compile_loop(nogil=True)
 def fill_normals(words: Words, at: int, end: int, out: FloatArray, count: int) -> int:
     """``count`` standard normals from the words of ``at`` .. ``end``; the next word's place, -1 where they ran out."""
     i = 0
@@ -106,7 +106,7 @@ def fill_normals(words: Words, at: int, end: int, out: FloatArray, count: int) -
     return -1
 
 
-@compiled(nogil=True)
+@compile_loop(nogil=True)
 def _matrices(step_s: float, rates: FloatArray, held: FloatArray) -> None:
     """Fill ``held`` (7, M) with A and the Cholesky factor of Q of every rung over one step."""
     for m in range(rates.size):
@@ -117,7 +117,7 @@ def _matrices(step_s: float, rates: FloatArray, held: FloatArray) -> None:
         held[4, m], held[5, m], held[6, m] = l11, l21, math.sqrt(max(q22 - l21 * l21, 0.0))
 
 
-@compiled(nogil=True)
+@compile_loop(nogil=True)
 def advance_people(
     times_ms: IntArray,
     row_at: IntArray,
@@ -189,7 +189,7 @@ def advance_people(
         row_at[p], word_at[p] = row, at
 
 
-@compiled()
+@compile_loop()
 def advance(
     steps_s: FloatArray,
     rates: FloatArray,
@@ -231,7 +231,7 @@ def advance(
         out[i, 1] = north
 
 
-@compiled()
+@compile_loop()
 def _between(
     x1: float, x2: float
 ) -> tuple[float, float, float, float, float, float, float, float, float, float, float]:
@@ -262,7 +262,7 @@ def _between(
     )  # fmt: skip
 
 
-@compiled()
+@compile_loop()
 def fill_between(
     times_ms: IntArray,
     left: IntArray,
@@ -295,7 +295,7 @@ def fill_between(
                 states[i, m, c, 1] = k[2] * fa + k[3] * da + k[6] * fb + k[7] * db + k[9] * z1 + k[10] * z2
 
 
-@compiled()
+@compile_loop()
 def bisect_to(
     queries_ms: IntArray, low_ms: int, high_ms: int, capacity: int
 ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
