@@ -19,7 +19,7 @@ from sfumato.base.things.frames import displace, snap
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.adversary.places import ATTACKERS, look
 from sfumato.tracks.certificates.build import released_of
-from sfumato.tracks.folders.rides.ride_job import keyed_name
+from sfumato.tracks.folders.manifest import keyed_name
 from sfumato.tracks.io import read_trace, write_trace
 from sfumato.tracks.noise.multiscale.ladder import sample_path, shipped_ladder
 from sfumato.tracks.places.globe import Around

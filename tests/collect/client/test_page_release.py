@@ -21,8 +21,8 @@ from sfumato.base.things.frames import differences_m
 from sfumato.tracks.certificates.document import file_facts
 from sfumato.tracks.certificates.verdict import judge
 from sfumato.tracks.certificates.verify import read_certificate
+from sfumato.tracks.folders.manifest import keyed_name
 from sfumato.tracks.folders.rides.hide import Hiding
-from sfumato.tracks.folders.rides.ride_job import keyed_name
 from sfumato.tracks.folders.verify_folder import verify_folder
 from sfumato.tracks.places.globe import surface
 from sfumato.tracks.places.places_file import load_places

@@ -20,7 +20,6 @@ from sfumato.tracks.places.places_file import Places, place_at
 
 WRITTEN = {
     "fit": "gpx",
-    "tcx": "gpx",
     "kmz": "gpx",
     "rec": "geojson",
     "records.json": "geojson",

@@ -353,7 +353,7 @@ def test_kept_text_is_escaped(tmp_path: Path) -> None:
         write_trace(trace, tmp_path / "a.csv")
 
 
-@pytest.mark.parametrize("name", ["a.fit", "a.tcx", "a.rec", "a.docx"])
+@pytest.mark.parametrize("name", ["a.fit", "a.kmz", "a.rec", "a.docx"])
 def test_formats_that_are_only_read_are_refused_with_advice_to_write_gpx(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match="gpx"):
         write_trace(_trace(), tmp_path / name)

@@ -7,7 +7,8 @@ said before anything is in place.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from contextlib import ExitStack
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -35,6 +36,7 @@ from sfumato.tracks.certificates.document import certificate_beside
 from sfumato.tracks.certificates.sign import signer_with
 from sfumato.tracks.folders.rides.again import Rebuilt, hide_again
 from sfumato.tracks.folders.rides.hide import hide_archive
+from sfumato.tracks.folders.rides.one_file import filled_beside, names_a_file
 from sfumato.tracks.folders.rides.ride_job import ArchiveResult
 from sfumato.tracks.folders.rides.sharing import Faces, Sharing
 from sfumato.tracks.folders.rows.dataset import open_dataset
@@ -73,7 +75,9 @@ def hide(
         metavar="RIDES...",
         help="Folders, files, patterns, .gz, .zip, an export of Strava, Garmin or Google, or a Parquet dataset.",
     ),
-    output: Path = typer.Option(..., "--output", "-o", help="The folder to share. Run again to add new rides."),
+    output: Path = typer.Option(
+        ..., "--output", "-o", help="The folder to share; run again to add new rides. A file for one ride."
+    ),
     places: Path = typer.Option(
         ..., "--places", help="Your places file (see: sfumato places); of a dataset, a folder with one for each person."
     ),
@@ -157,7 +161,7 @@ def hide(
 ) -> None:
     """What attackers still find is printed before anything is written; the output folder gets every ride once."""
     passphrase, limit_m = passphrase_in(passphrase_file), None if refuse_if_found is None else length_m(refuse_if_found)
-    columns = named_columns(column if user_column is None else [*column, f"id={user_column}"])
+    columns = named_columns([*column, *([] if user_column is None else [f"id={user_column}"])])
     signer, shown = None if sign is None else signer_with(sign), Times.parse(times)
     if is_dataset(sources) and (places.is_dir() or one_person or "id" in (columns or {})):
         unused = {"blur": blur, "state": state, "to": to, "keep-names": keep_names, "format": format}
@@ -193,7 +197,7 @@ def hide(
         typer.echo(f"Certificate: {output}/_certificate.json; check it with: sfumato verify {output}")
         return
     owner = load_places(places, passphrase=_if_sealed(places, passphrase))
-    _check_zone(owner, zone)
+    _check_zones([owner], zone)
     reading = SourceReading(format, time_zone, columns, tuple(canonical(name) for name in keep), one_person)
     plan = None if blur is None else Plan(noise_m=length_m(blur), prior_class=prior_class)
     around = None if ends is None else RideEnds(owner, length_m(ends), noise_m=(plan and plan.noise_m) or 0.0)
@@ -216,27 +220,29 @@ def hide(
     if dry_run and not again:
         raise InputError("--dry-run is for --again.", "`hide` says what attackers find before anything is in place.")
     rebuilt, certificate = None, certificate or certificate_beside(output)
-    with progress("Hiding", count_members(sources), quiet=json) as step:
-        faces = Faces(step, hear, sign=signer, certified=write_down)
-        faces = replace(faces, unnamed=asked)
+    alone = names_a_file(sources, output, remembers=blur is not None or again or state is not None)
+    with progress("Hiding", count_members(sources), quiet=json) as step, ExitStack() as stack:
+        faces = Faces(step, hear, sign=signer, certified=write_down, unnamed=asked)
         how = Sharing(reading, state, passphrase, keep_names, to, strict, faces)
+        folder, how = stack.enter_context(filled_beside(sources, output, how)) if alone else (output, how)
         if again:
             rebuilt = hide_again(sources, output, owner, how, times=shown, blur=plan, ends=around, dry_run=dry_run)
+            done = rebuilt.done
         else:
-            done = hide_archive(sources, output, owner, how, times=shown, blur=plan, ends=around)
-    if rebuilt is not None:
-        done = rebuilt.done
+            done = hide_archive(sources, folder, owner, how, times=shown, blur=plan, ends=around)
     if rebuilt is not None and not json:
         _say_again(rebuilt, output)
     if dry_run:
         if json and rebuilt is not None:
             print_json(_again_json(rebuilt))
         return
-    write_text(done.private / SUMMARY_NAME, rows_csv(done.rows), private=True)
+    folder = output.parent if alone else output
+    if not alone:
+        write_text(done.private / SUMMARY_NAME, rows_csv(done.rows), private=True)
     if report is not None:
-        write_text(report, private_page(done, owner, output), private=True)
+        write_text(report, private_page(done, owner, folder), private=True)
     if public_report is not None:
-        write_text(public_report, public_page(done, output))
+        write_text(public_report, public_page(done, folder))
     asked.remember()
     unreleased = any(row.unreleased for row in done.rows) and not lenient
     code = 1 if done.lies_open or done.strangers or unreleased else 0
@@ -246,10 +252,12 @@ def hide(
         print_json({**_as_json(done, outputs, asked.found), **({} if rebuilt is None else _again_json(rebuilt))})
         raise typer.Exit(code)
     say_rows(done.rows)
-    typer.echo(f"{count_of(done.shared, 'file')} in {output}. {shown.sentence()}")
+    where = str(output) if alone else f"{count_of(done.shared, 'file')} in {output}"
+    typer.echo(f"{where}. {shown.sentence()}")
     if done.document["kept"]:
         typer.echo(f"Kept as recorded: {', '.join(done.document['kept'])}.")
-    typer.echo(f"Private, beside it: {done.private} (manifest, summary). Keep it and your places file, for next time.")
+    if not alone:
+        typer.echo(f"Private, beside it: {done.private} (manifest, summary). Keep it and your places file, next time.")
     typer.echo("What you published before without a zone cannot be taken back.")
     _say_folder(done, output)
     raise typer.Exit(code)
@@ -324,20 +332,14 @@ def _if_sealed(file: Path, passphrase: str | None) -> str | None:
         return passphrase
 
 
-def _check_zone(places: Places, zone: str | None) -> None:
+def _check_zones(every: Sequence[Places], zone: str | None) -> None:
     if zone is None:
         return
-    asked = public_radius_m(length_m(zone))
-    other = [place.name for place in places.active if place.zone is not None and place.zone.radius_m != asked]
+    asked, drawn = public_radius_m(length_m(zone)), [place for places in every for place in places.active]
+    other = [place.name for place in drawn if place.zone is not None and place.zone.radius_m != asked]
     if other:
-        raise InputError(f"The zone of {', '.join(other)} was drawn with another radius than {asked:g} m.", _ONE_ZONE)
-
-
-def _check_zones(every: Sequence[Places], zone: str | None) -> None:
-    asked = None if zone is None else length_m(zone)
-    other = sum(place.zone is not None and place.zone.radius_m != asked for places in every for place in places.active)
-    if asked is not None and other:
-        raise InputError(f"{other} zones were drawn with another radius than {asked:g} m.", _ONE_ZONE)
+        whose = f"The zone of {', '.join(other)} was" if len(every) == 1 else f"{len(other)} zones were"
+        raise InputError(f"{whose} drawn with another radius than {asked:g} m.", _ONE_ZONE)
 
 
 def _say_leaks(leaks: tuple[PlaceLeak, ...], unvisited: tuple[str, ...]) -> None:

@@ -48,7 +48,8 @@ def verify(
 ) -> None:
     """Unchanged? Clean? Plausible? Protected? Exit 0 only if all four, and all that --require names."""
     certificate, release = _pair(certificate, release)
-    if _kind(certificate) in _FOLDERS and not release.is_dir():
+    of_folder = _kind(certificate) in _FOLDERS
+    if of_folder and not (release.is_dir() or (release.is_file() and release.suffix.lower() != ".zip")):
         raise InputError(
             f"This certificate is of a folder of files, and {release} is none.",
             "Name the folder with --release; unpack a .zip first.",
@@ -56,7 +57,7 @@ def verify(
     asked = {"signer": signer, "ignore_wording": ignore_wording, "require": require}
     if raw is not None and _kind(certificate) != SMOOTHED:
         raise InputError("--raw is for a smoothed track's certificate.", "Leave it out.")
-    if release.is_dir():  # loads the places, which one track does not need
+    if of_folder or release.is_dir():  # loads the places, which one track does not need
         look = partial(import_module("sfumato.tracks.folders.verify_folder").judge_folder, folder=release)
     elif _kind(certificate) == SMOOTHED:
         ways = import_module("sfumato.tracks.answers.ways.smooth_tracks")

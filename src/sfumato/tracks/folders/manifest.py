@@ -6,11 +6,13 @@ said is done again. It lies beside the output folder, never in it: it names the 
 
 from __future__ import annotations
 
+import base64
+import hmac
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from sfumato.base.errors import InputError
 
@@ -136,3 +138,19 @@ def private_folder(out: Path) -> Path:
     """The folder beside the output that holds what is nobody else's business."""
     resolved = out.resolve()
     return resolved.with_name(f"{resolved.name}.private")
+
+
+def keyed_name(key: bytes, content_sha256: bytes, ending: str) -> str:
+    """80 bits of HMAC-SHA-256 of the content's hash, in letters and digits."""
+    word = base64.b32encode(hmac.digest(key, b"name " + content_sha256, "sha256")[:10]).decode().lower()
+    return f"{word}{ending}"
+
+
+def kept_name(source: str, ending: str) -> str:
+    """The source's own name below its folder, with the output's ending; what would lead elsewhere is refused."""
+    parts = PurePosixPath(source.replace("\\", "/")).parts[1:]
+    if not parts or any(part in ("..", ".", "/") or ":" in part or "\0" in part for part in parts):
+        raise InputError("Its name would lead out of the output folder.", "Rename it, or leave --keep-names out.")
+    last = PurePosixPath(parts[-1])
+    stem = last.stem if last.suffix.lower() != ".gz" else PurePosixPath(last.stem).stem
+    return str(PurePosixPath(*parts[:-1], f"{stem.lstrip('.') or 'track'}{ending}"))

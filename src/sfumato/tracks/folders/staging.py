@@ -68,6 +68,11 @@ class Staging:
         assert record.output is not None
         return self._outputs.setdefault(record.output, record).output_sha256 == record.output_sha256
 
+    def withdraw(self, record: SourceRecord) -> None:
+        """Take back an output that this run staged."""
+        if self._outputs.get(record.output or "") is record:
+            del self._outputs[record.output or ""]
+
     @property
     def outputs(self) -> list[tuple[str, str]]:
         """Every output file and its hash, placed or staged in this run, in the order of names."""

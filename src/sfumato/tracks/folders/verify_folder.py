@@ -90,11 +90,13 @@ def verify_folder(
 
 def _verified(document: FolderDocument, folder: Path, checks: list[str], ignore_wording: bool) -> Verified:
     dataset, notes = document["kind"] == DATASET, list[str]()
-    _check_files(document["files"], folder, dataset=dataset)
-    checks += [
-        f"every byte of {count_of(len(document['files']), 'part' if dataset else 'file')}",
-        "no file beside them",
-    ]
+    checks.append(f"every byte of {count_of(len(document['files']), 'part' if dataset else 'file')}")
+    if alone := folder.is_file():
+        if [file["name"] for file in document["files"]] != [folder.name]:
+            raise VerificationFailed(f"The certificate is not of {folder.name} alone.", "Give the whole folder.")
+        folder = folder.parent
+    checks += [] if alone else ["no file beside them"]
+    _check_files(document["files"], folder, dataset=dataset, alone=alone)
     again = FolderStatement.of(document)
     if dataset:
         found, checked, noted = check_rows(document, folder, ignore_wording=ignore_wording)
@@ -126,14 +128,19 @@ def without_seal(document: Mapping[str, object]) -> dict[str, object]:
     return {name: value for name, value in document.items() if name not in (SIGNATURE, SEAL)}
 
 
-def _check_files(files: Sequence[CertifiedFile], folder: Path, *, dataset: bool) -> None:
-    """Every file as it was certified, and no other: beside a dataset's lie its certificate, manifest and rejects."""
+def _check_files(files: Sequence[CertifiedFile], folder: Path, *, dataset: bool, alone: bool) -> None:
+    """Every file as it was certified, and no other: beside a dataset's lie its certificate, manifest and rejects.
+
+    Beside a file that was certified ``alone`` may lie anything.
+    """
     if not folder.is_dir():
         raise InputError(f"{folder} is no folder.", "Give the folder that holds the certified files.")
     for file in files:
         path = folder / str(file["name"])
         if not path.is_file() or file_sha256(path) != file["sha256"]:
             raise VerificationFailed(f"{file['name']} is missing or not the file that was certified.", "Get it again.")
+    if alone:
+        return
     listed = {folder / str(file["name"]) for file in files}
     if dataset:
         listed |= {folder / CERTIFICATE_NAME, folder / MANIFEST_NAME}
@@ -192,7 +199,7 @@ def judge_folder(
         return refusal(error)
     document = found.certificate
     assert is_folder_document(document)
-    stated, looked = _stated(document), _looked_at(document, folder)
+    stated, looked = _stated(document), _looked_at(document, folder.parent if folder.is_file() else folder)
     if looked.plausible is None and signer is not None:
         looked.reasons["plausible"] += " The signer you named vouches for it."
     return replace(

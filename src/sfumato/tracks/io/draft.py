@@ -13,6 +13,7 @@ import numpy as np
 from sfumato.base.arrays import BoolArray, FloatArray, IntArray
 from sfumato.base.errors import InputError
 from sfumato.base.things.traces import EARLIEST_S, LATEST_S, Trace
+from sfumato.tracks.io.degrees import number
 from sfumato.tracks.io.telltale import names_position, refuse_positions
 from sfumato.tracks.io.times import mixed_times, zone_named
 
@@ -137,9 +138,9 @@ class Draft:
         elif word in TEXTS:
             self.texts.setdefault(word, str(value or "").strip())
         elif self.lat:
-            number = _number(value)
-            if number is not None:
-                self.kept.setdefault(word, {})[len(self.lat) - 1] = number
+            found = number(value)
+            if found is not None and math.isfinite(found):
+                self.kept.setdefault(word, {})[len(self.lat) - 1] = found
 
     def to_trace(self, *, asked: bool = True) -> Trace:
         """The checked trace; ``asked`` = complain when something to keep was not in the file."""
@@ -280,11 +281,3 @@ def merge_drafts(drafts: list[Draft]) -> Draft:
         for name, text in draft.texts.items():
             whole.texts.setdefault(name, text)
     return whole
-
-
-def _number(value: object) -> float | None:
-    try:
-        number = float(value)  # type: ignore[arg-type]  # anything: what is not a number is not kept
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return number if math.isfinite(number) else None

@@ -32,6 +32,7 @@ class Format:
     write: str | None = None
     becomes: str = "gpx"
     timeless: bool = False
+    one_segment: bool = False
     people: bool = False
     mark: Tells | None = None
     looks: Tells | None = None
@@ -85,7 +86,7 @@ _ALL = (
     Format("kmz", "KMZ", "xml.kml", (".kmz",), mark=_begins(b"PK\x03\x04", has=b".kml")),
     Format("gpx", "GPX 1.0 and 1.1", "xml.gpx", (".gpx",), "write", mark=_root("<gpx"), timeless=True),
     Format("kml", "KML with gx:Track", "xml.kml", (".kml",), "write", mark=_root("<kml"), timeless=True),
-    Format("tcx", "TCX", "xml.tcx", (".tcx",), mark=_root("<TrainingCenterDatabase")),
+    Format("tcx", "TCX", "xml.tcx", (".tcx",), "write", mark=_root("<TrainingCenterDatabase")),
     Format(
         "geojson", "GeoJSON and Moving Features JSON", "json.geojson", (".geojson", ".mfjson"), "write", timeless=True
     ),
@@ -93,7 +94,9 @@ _ALL = (
     Format(
         "json", "JSON, told apart by content", "json.any_json", (".json",), becomes="geojson", looks=_starts("{", "[")
     ),
-    Format("plt", "GeoLife PLT", "others.plt", (".plt",), "write", looks=_starts("Geolife trajectory")),
+    Format(
+        "plt", "GeoLife PLT", "others.plt", (".plt",), "write", one_segment=True, looks=_starts("Geolife trajectory")
+    ),
     Format("owntracks", "OwnTracks recorder", "json.owntracks", (".rec",), becomes="geojson", looks=_messages),
     Format(
         "csv", "CSV", "tables.csv_table", (".csv", ".tsv", ".txt"), "write", looks=_fields, timeless=True, people=True
@@ -181,6 +184,11 @@ def written_as(format: Format, path: Path) -> Format:
     named = by_ending(path.suffix.lower())
     told = named if named is not None and named.module == format.module else format
     return FORMATS[told.written_as]
+
+
+def released_as(format: Format, *, timed: bool) -> Format:
+    """The format itself, or what it becomes where a release has no times and its files must have them."""
+    return format if timed or format.timeless else FORMATS[format.becomes]
 
 
 def output_format(path: str | Path, name: str | None = None) -> Format:

@@ -8,7 +8,7 @@ else the source was changed, not only grown, which its owner is told.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -47,16 +47,28 @@ def told_apart(
             if trace.times_s.min() < first_s:  # not a log that begins anew: another ride under its name
                 return Grown((), None, True)
             continue
-        piece = _piece(trace, old)
+        piece = piece_of(trace, old)
         published, same = shared(record, piece)
         if same:
             kept.append((record, piece, published))
         else:
             changed = True
-    return Grown(tuple(kept), _piece(trace, left) if left.any() else None, changed)
+    return Grown(tuple(kept), piece_of(trace, left) if left.any() else None, changed)
 
 
-def _piece(trace: Trace, mask: BoolArray) -> Trace:
+def alone_by_segment(record: SourceRecord, trace: Trace) -> list[tuple[SourceRecord, Trace, str]]:
+    """Every segment as a track of its own: its record, its points, and what its name adds to the ride's."""
+    found = []
+    for number, segment in enumerate(np.unique(trace.segment), 1):
+        piece, name = piece_of(trace, trace.segment == segment), "" if number == 1 else f" segment {number}"
+        source, sha = f"{record.source}{name}", f"{record.source_sha256}{name}"
+        one = replace(record, source=source, source_sha256=sha, points_in=record.points_in if number == 1 else 0)
+        found.append((one, replace(piece, segment=np.zeros(len(piece), dtype=np.int64)), name))
+    return found
+
+
+def piece_of(trace: Trace, mask: BoolArray) -> Trace:
+    """The points that are marked, with all that is kept of them."""
     columns = {name: values[mask] for name, values in trace.columns.items()}
     points = (trace.lat_deg[mask], trace.lon_deg[mask], trace.times_s[mask], trace.segment[mask])
     return Trace(*points, columns, trace.dropped, trace.texts, trace.skipped)

@@ -7,13 +7,11 @@ and a source's name whatever its owner wrote. Same content, same name, no order;
 
 from __future__ import annotations
 
-import base64
 import hashlib
-import hmac
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Protocol
 
 from sfumato.base.errors import InputError, NotCertified, SfumatoError
@@ -22,14 +20,14 @@ from sfumato.base.units import count_of
 from sfumato.tracks.certificates.build import released_of
 from sfumato.tracks.certificates.verify import Document
 from sfumato.tracks.folders.folder_fields import CertifiedFile, FolderDocument
-from sfumato.tracks.folders.manifest import SourceRecord, family_of, part_name
-from sfumato.tracks.folders.rides.growing import told_apart
+from sfumato.tracks.folders.manifest import SourceRecord, family_of, kept_name, keyed_name, part_name
+from sfumato.tracks.folders.rides.growing import alone_by_segment, told_apart
 from sfumato.tracks.folders.rides.one_person import Whereabouts
 from sfumato.tracks.folders.rides.sharing import Sharing
 from sfumato.tracks.folders.staging import WITHHELD_BEFORE, FolderStatement, Staging, opened_private
 from sfumato.tracks.io import read_trace, writer_of
 from sfumato.tracks.io.archive import Member, members
-from sfumato.tracks.io.formats import Format, output_format
+from sfumato.tracks.io.formats import Format, output_format, released_as
 from sfumato.tracks.places.leak_test import PlaceLeak
 from sfumato.tracks.times_released import Times
 
@@ -270,8 +268,13 @@ class Job(Staging):
             last_s=float(trace.times_s.max()),
         )
         if published is not None:
-            record = self._stage(record, published, self.to or format)
-            self.looked_at.add(record.output or "")
+            record, *others = self._staged(record, published, released_as(self.to or format, timed=do.times.shown))
+            for one in others:
+                self.rows.append(self._added(one))
+        return self._added(record)
+
+    def _added(self, record: SourceRecord) -> Row:
+        self.looked_at.add(record.output or "")
         self.manifest.add(record)
         return Row.of(record, new=True)
 
@@ -331,7 +334,23 @@ class Job(Staging):
         except SfumatoError:
             return original
 
-    def _stage(self, record: SourceRecord, trace: Trace, format: Format) -> SourceRecord:
+    def _staged(self, record: SourceRecord, trace: Trace, format: Format) -> list[SourceRecord]:
+        """The ride as one file; as one for each of its segments where a file of the format holds no more than one."""
+        pieces = alone_by_segment(record, trace) if format.one_segment else [(record, trace, "")]
+        if self.how.name is not None and len(pieces) > 1:
+            what = f"{len(pieces)} segments are left of the ride, and a file of {format.title} holds one."
+            raise InputError(what, "Name a folder, for a file each, or another format.")
+        staged = list[SourceRecord]()
+        try:
+            for one, piece, segment in pieces:
+                staged.append(self._stage(one, piece, format, segment))
+        except SfumatoError:  # all of a ride, or nothing
+            for one in staged:
+                self.withdraw(one)
+            raise
+        return staged
+
+    def _stage(self, record: SourceRecord, trace: Trace, format: Format, segment: str) -> SourceRecord:
         ending = format.endings[0]
         filled = self.staging / f"being-written{ending}"
         filled.unlink(missing_ok=True)
@@ -340,7 +359,9 @@ class Job(Staging):
         name = keyed_name(self.do.key, content.digest(), ending)
         if self.how.keep_names:
             part = f" part {record.part}" if record.part > 1 else ""
-            name = kept_name(record.source.removesuffix(f" ({part.strip()})"), f"{part}{ending}")
+            source = record.source.removesuffix(segment).removesuffix(f" ({part.strip()})")
+            name = kept_name(source, f"{part}{segment}{ending}")
+        name = self.how.name or name
         said, sha, points = released_of([(None, trace)]).digest(), content.hexdigest(), len(trace)
         record = replace(record, output=name, output_sha256=sha, points_out=points, content_sha256=said)
         if not self.enter_name(record):
@@ -364,19 +385,3 @@ def require_something(rows: Sequence[Row]) -> None:
     raise InputError(
         f"None of {count_of(len(rows), 'file')} could be used; {first.source}: {first.refused}", "Nothing was written."
     )
-
-
-def keyed_name(key: bytes, content_sha256: bytes, ending: str) -> str:
-    """80 bits of HMAC-SHA-256 of the content's hash, in letters and digits."""
-    word = base64.b32encode(hmac.digest(key, b"name " + content_sha256, "sha256")[:10]).decode().lower()
-    return f"{word}{ending}"
-
-
-def kept_name(source: str, ending: str) -> str:
-    """The source's own name below its folder, with the output's ending; what would lead elsewhere is refused."""
-    parts = PurePosixPath(source.replace("\\", "/")).parts[1:]
-    if not parts or any(part in ("..", ".", "/") or ":" in part or "\0" in part for part in parts):
-        raise InputError("Its name would lead out of the output folder.", "Rename it, or leave --keep-names out.")
-    last = PurePosixPath(parts[-1])
-    stem = last.stem if last.suffix.lower() != ".gz" else PurePosixPath(last.stem).stem
-    return str(PurePosixPath(*parts[:-1], f"{stem.lstrip('.') or 'track'}{ending}"))

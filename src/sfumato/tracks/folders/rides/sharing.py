@@ -35,7 +35,10 @@ class Faces:
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """How an archive is read and filled, whatever is done to its rides; ``to`` is the format of every output."""
+    """How an archive is read and filled, whatever is done to its rides; ``to`` is the format of every output.
+
+    ``name`` is the file's where there is one ride in and one file out.
+    """
 
     reading: SourceReading = field(default_factory=SourceReading)
     state: Path | None = None
@@ -45,3 +48,4 @@ class Sharing:
     strict: bool = False
     faces: Faces = field(default_factory=Faces)
     rng: Random = None
+    name: str | None = None

@@ -12,8 +12,9 @@ import numpy as np
 from sfumato.base.errors import InputError
 from sfumato.base.things.frames import bounds_texts, decimal_texts
 from sfumato.base.things.traces import Trace
+from sfumato.tracks.io.degrees import degrees, number
 from sfumato.tracks.io.draft import NO_POSITION, Draft, Reading, canonical
-from sfumato.tracks.io.json.json_text import at, coordinate, load_json, number, objects
+from sfumato.tracks.io.json.json_text import at, load_json, objects
 from sfumato.tracks.io.times import format_times
 
 _LINE_TIMES = ("coordTimes", "coordinateProperties", "datetimes", "times", "timestamps", "time")
@@ -180,7 +181,7 @@ def _add(position: object, time: object, draft: Draft, segment: int) -> None:
     if not isinstance(position, list) or len(position) < 2:
         draft.add(math.nan, math.nan, time, segment)
         return
-    lat, lon = coordinate(position[1]), coordinate(position[0])  # some exporters write numbers as texts
+    lat, lon = degrees(position[1]), degrees(position[0])  # some exporters write numbers as texts
     if time is None and len(position) > 3 and isinstance(position[3], int | float) and position[3] > 0:
         time = position[3]  # the fourth number as a time since 1970, as some trackers write it
     draft.add(lat, lon, time, segment)

@@ -12,8 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from sfumato.base.errors import InputError
+from sfumato.tracks.io.degrees import degrees, number
 from sfumato.tracks.io.draft import NO_POSITION, Draft, Reading, looks_like_position
-from sfumato.tracks.io.json.json_text import at, coordinate, load_json, number, objects
+from sfumato.tracks.io.json.json_text import at, load_json, objects
 from sfumato.tracks.io.times import mixed_times
 
 # "48.2082°, 16.3738°" on Android, "geo:48.2082,16.3738" on iOS.
@@ -147,7 +148,7 @@ def _place(location: object, time: object, draft: Draft) -> None:
 
 def _e7(entry: object, *names: str) -> float | None:
     for name in names:
-        value = coordinate(at(entry, f"{name}E7"))
+        value = degrees(at(entry, f"{name}E7"))
         if value is not None:
             # Some exports hold unsigned overflows of negative numbers.
             limit = 900_000_000 if name.startswith("lat") else 1_800_000_000

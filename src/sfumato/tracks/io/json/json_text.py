@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 
 from sfumato.base.errors import InputError
@@ -54,21 +53,3 @@ def at(value: object, *keys: str) -> object:
 def objects(value: object) -> list[dict[str, object]]:
     """The objects of a list; nothing for anything else."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
-def coordinate(value: object) -> float | None:
-    """A coordinate: a number, or a text that is one; None where there is none, NaN for anything else."""
-    if value is None or value == "":
-        return None
-    found = number(value)
-    return math.nan if found is None else found
-
-
-def number(value: object) -> float | None:
-    """A JSON number, or a text that is one."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
-    try:
-        return float(value)
-    except (ValueError, OverflowError):
-        return None

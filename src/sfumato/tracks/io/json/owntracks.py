@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 from sfumato.base.errors import InputError
+from sfumato.tracks.io.degrees import degrees, number
 from sfumato.tracks.io.draft import Draft, Reading
-from sfumato.tracks.io.json.json_text import coordinate, number
 
 
 def read(path: Path, reading: Reading) -> list[Draft]:
@@ -30,7 +30,7 @@ def read(path: Path, reading: Reading) -> list[Draft]:
             if not isinstance(message, dict) or message.get("_type") != "location":
                 draft.dropped["messages other than locations"] = None
                 continue
-            draft.add(coordinate(message.get("lat")), coordinate(message.get("lon")), _moment(message.get("tst")))
+            draft.add(degrees(message.get("lat")), degrees(message.get("lon")), _moment(message.get("tst")))
             for key, value in message.items():
                 if key == "vel":  # OwnTracks counts in km/h
                     speed = number(value)

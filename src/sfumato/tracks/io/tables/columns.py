@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from sfumato.base.arrays import BoolArray, FloatArray
 from sfumato.base.errors import InputError
+from sfumato.tracks.io.degrees import degrees
 from sfumato.tracks.io.draft import Reading, canonical, looks_like_position, plain, require_kept
 from sfumato.tracks.io.tables.wkb import is_empty, points_from_texts, points_from_wkb
 from sfumato.tracks.io.times import mixed_times, parse_epochs, parse_times, zone_named
@@ -211,17 +212,10 @@ def column_floats(column: pa.ChunkedArray, name: str, *, some: bool = False) -> 
     except pa.ArrowException:
         values = np.full(len(column), np.nan)
         if some and pa.types.is_string(column.type):
-            values = np.array([_number(text) for text in column.to_pylist()])
+            values = np.array([degrees(text) for text in column.to_pylist()], dtype=np.float64)
         if 2 * np.count_nonzero(~np.isnan(values)) <= len(column) - column.null_count:
             raise InputError(f"Column '{name}' does not hold numbers.", "Name another column or repair it.") from None
     return values
-
-
-def _number(text: str | None) -> float:
-    try:
-        return float(text) if text is not None else np.nan
-    except ValueError:
-        return np.nan
 
 
 def times_of(table: pa.Table, roles: Roles, reading: Reading) -> FloatArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
 from itertools import groupby
 from pathlib import Path
 from typing import TextIO
@@ -12,11 +12,18 @@ import numpy as np
 from sfumato.base.errors import InputError
 from sfumato.base.things.frames import bounds_texts, decimal_texts
 from sfumato.base.things.traces import Trace
+from sfumato.tracks.io.degrees import degrees
 from sfumato.tracks.io.draft import Draft, Reading
 from sfumato.tracks.io.times import format_times
-from sfumato.tracks.io.xml.xml import degrees, escape, parse_xml
+from sfumato.tracks.io.xml.xml import elements, escape, parse_xml, within
 
 _STRUCTURE = frozenset({"gpx", "trk", "trkseg", "trkpt", "rte", "rtept", "wpt", "extensions", "metadata", "time"})
+# Garmin's extension of a track point, in the order of its schema; power stands beside it, where Strava reads and
+# writes it. What has no place there goes into a namespace of our own.
+_GARMIN = {"temperature": "atemp", "heart_rate": "hr", "cadence": "cad", "speed": "speed", "course": "course"}
+_GARMIN_POINT = "gpxtpx:TrackPointExtension"
+_PLAIN = {"elevation": "ele", "power": "power"}
+_GARMIN_SPACE = ' xmlns:gpxtpx="http://www.garmin.com/xmlschemas/TrackPointExtension/v2"'
 
 
 class _Reader:
@@ -99,8 +106,11 @@ def write(trace: Trace, path: Path, *, times: bool = True) -> None:
 
 
 def _write(trace: Trace, out: TextIO, times: bool) -> None:
-    extra = sorted(name for name, kept in trace.columns.items() if name != "elevation" and not np.isnan(kept).all())
-    space = ' xmlns:kept="urn:sfumato:kept"' if extra else ""
+    kept = {name: column for name, column in trace.columns.items() if not np.isnan(column).all()}
+    garmin = [(f"gpxtpx:{tag}", kept[name]) for name, tag in _GARMIN.items() if name in kept]
+    others = [(f"kept:{_tag(name)}", kept[name]) for name in sorted(kept.keys() - {*_GARMIN, *_PLAIN})]
+    space = _GARMIN_SPACE if garmin else ""
+    space += ' xmlns:kept="urn:sfumato:kept"' if others else ""
     south, west, north, east = bounds_texts(trace.lat_deg, trace.lon_deg)
     out.write(
         '<?xml version="1.0" encoding="UTF-8"?>\n'
@@ -111,35 +121,21 @@ def _write(trace: Trace, out: TextIO, times: bool) -> None:
         out.write(f"<name>{escape(trace.texts['name'])}</name>\n")
     if "description" in trace.texts:
         out.write(f"<desc>{escape(trace.texts['description'])}</desc>\n")
-    for _, points in groupby(
-        zip(trace.segment.tolist(), _points(trace, extra, times), strict=True), key=lambda item: item[0]
-    ):
+    count = len(trace)
+    timed = [f"<time>{time}</time>" for time in format_times(trace.times_s)] if times else [""] * count
+    height, power = (elements([(tag, kept[name])] if name in kept else [], count) for name, tag in _PLAIN.items())
+    extensions = [""] * count
+    if kept.keys() - {"elevation"}:
+        parts = zip(power, elements(garmin, count), elements(others, count), strict=True)
+        extensions = [within("extensions", f"{a}{within(_GARMIN_POINT, b)}{c}") for a, b, c in parts]
+    places = zip(decimal_texts(trace.lat_deg), decimal_texts(trace.lon_deg), strict=True)
+    points = zip(trace.segment.tolist(), places, height, timed, extensions, strict=True)
+    for _, segment in groupby(points, key=lambda point: point[0]):
         out.write("<trkseg>\n")
-        out.writelines(text for _, text in points)
+        out.writelines(f'<trkpt lat="{y}" lon="{x}">{h}{t}{more}</trkpt>\n' for _, (y, x), h, t, more in segment)
         out.write("</trkseg>\n")
     out.write("</trk>\n</gpx>\n")
 
 
-def _points(trace: Trace, extra: list[str], timed: bool) -> Iterator[str]:
-    lat, lon = decimal_texts(trace.lat_deg), decimal_texts(trace.lon_deg)
-    times = [f"<time>{time}</time>" for time in format_times(trace.times_s)] if timed else [""] * len(trace)
-    if not trace.columns:
-        for y, x, t in zip(lat, lon, times, strict=True):
-            yield f'<trkpt lat="{y}" lon="{x}">{t}</trkpt>\n'
-        return
-    elevation = trace.columns.get("elevation", np.full(len(trace), np.nan))
-    for place, (y, x, t) in enumerate(zip(lat, lon, times, strict=True)):
-        ele = "" if np.isnan(elevation[place]) else f"<ele>{elevation[place]:.10g}</ele>"
-        values = "".join(
-            f"<kept:{_tag(name)}>{trace.columns[name][place]:.10g}</kept:{_tag(name)}>"
-            for name in extra
-            if not np.isnan(trace.columns[name][place])
-        )
-        kept = f"<extensions>{values}</extensions>" if values else ""
-        yield f'<trkpt lat="{y}" lon="{x}">{ele}{t}{kept}</trkpt>\n'
-
-
 def _tag(name: str) -> str:
-    return "".join(
-        letter if letter.isascii() and (letter.isalnum() or letter == "_") else "_" for letter in f"_{name}"
-    )[0 if not name[:1].isalpha() else 1 :]
+    return re.sub(r"[^A-Za-z0-9_]", "_", name if name[:1].isalpha() else f"_{name}")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import codecs
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from xml.parsers import expat
 
+from sfumato.base.arrays import FloatArray
 from sfumato.base.errors import InputError
 
 # No track is nested like this; deeper files are made to exhaust their reader.
@@ -102,17 +102,23 @@ def _begun(head: bytes) -> bytes:
     return head
 
 
-def degrees(text: str | None) -> float | None:
-    """A coordinate's text as a number; None where there is none, NaN where it is no number."""
-    if text is None or not text.strip():
-        return None
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
-
-
 def escape(text: str) -> str:
     """Text for an element or a quoted attribute; characters that XML cannot hold are left out."""
     clean = "".join(letter for letter in text if letter in "\t\n\r" or " " <= letter <= "\ud7ff" or letter > "\udfff")
     return clean.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
+
+
+def elements(columns: Sequence[tuple[str, FloatArray]], points: int) -> list[str]:
+    """For each point the elements of its numbers, by tag; nothing where there is none."""
+    texts = [""] * points
+    for tag, column in columns:
+        texts = [
+            text if value != value else f"{text}<{tag}>{value:.10g}</{tag}>"
+            for text, value in zip(texts, column.tolist(), strict=True)
+        ]
+    return texts
+
+
+def within(tag: str, text: str) -> str:
+    """The text inside an element; nothing where there is none."""
+    return f"<{tag}>{text}</{tag}>" if text else ""
