@@ -1,10 +1,9 @@
 """Points moved and snapped in the frame of their whole-degree cell, compiled: the transverse Mercator series.
 
-What :func:`sfumato.base.things.frames.displace` and then :func:`sfumato.base.things.frames.snap` do, in one pass:
-forward to the metres of the point's own cell, the noise turned to its axes and added, the nearest node of the public
-grid there, and back to degrees; where the noise led into another cell, from there to the nearest node of that one's
-grid. A point beyond 88° of latitude, or led more than 2° of longitude away, is marked, and the caller does it by those
-two functions.
+It does in one pass what :func:`sfumato.base.things.frames.displace` and then :func:`sfumato.base.things.frames.snap`
+do. A point goes to the metres of its own cell; the noise, turned to the cell's axes, is added; the nearest node of the
+public grid is taken (of the neighbour's grid where the noise led into another cell); and that goes back to degrees. A
+point beyond 88° of latitude, or led more than 2° of longitude away, is marked: the caller uses those two functions.
 
 *How exact.* Both ways are the series of [Snyder1987, eq. 3-21, 3-26, 8-9 to 8-25] on the WGS84 ellipsoid. In them the
 longitude's offset enters as A = Δλ cos φ, every term of degree k with at most (tan φ)^(k−1): so it is bounded by Δλ^k.

@@ -1,9 +1,9 @@
 """How much a report over finitely many symbols tells: every leakage of a channel, in nats.
 
 With prior p, channel Q[x, y] and m = p Q, the lift is r[x, y] = Q[x, y] / m[y]. For a single prior x ranges over the
-support of p and y over the outputs with m[y] > 0. For a *set* of priors x ranges over the union of the supports and y
-over every output some such x can give, at every prior of the set, also at those that give x or y no mass: only then is
-it enough to look at vertices, and the leakage over the whole simplex is that of local differential privacy.
+support of p, and y over the outputs with m[y] > 0. For a *set* of priors x ranges over the union of their supports, and
+y over every output that some such x can give. Both ranges are the same at every prior of the set, also where it gives x
+or y no mass: so it is enough to look at vertices, and the leakage over the whole simplex is local differential privacy.
 """
 
 from __future__ import annotations

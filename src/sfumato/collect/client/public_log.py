@@ -2,9 +2,9 @@
 
 Every cycle adds one signed entry whose hash covers the entry before: whoever has the *head*, the last entry, has the
 whole log. An operator who shows one person another channel needs another log, and signs both. So a device remembers the
-head it saw and refuses a log that does not go through it; people compare heads, eight short words, in any other way (a
-poster, a notice, a friend, a *witness* that republishes heads); and two signed entries of one campaign and one place in
-the log that differ are the proof.
+head it saw and refuses a log that does not go through it. People compare heads, which are eight short words, by other
+ways: a poster, a notice, a friend, a *witness* that republishes heads. Two signed entries that differ, for one campaign
+and one place in its log, are the proof.
 """
 
 from __future__ import annotations

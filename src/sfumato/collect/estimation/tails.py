@@ -1,4 +1,4 @@
-"""The law of a sum of few reports, from its characteristic function, and the shares that it cannot refuse.
+"""The law of a sum of few reports, from its characteristic function, and which shares it allows.
 
 The linear estimate of a share (:mod:`.linear`) is a sum of one loading per report. If the share were R, it would err by
 D = estimate - R, with

@@ -4,7 +4,7 @@ The estimate that predicts best is smoothed, hence biased, and a percentile boot
 the interval is made from the linear estimate of :mod:`.linear`, which is unbiased, linearised at the log-smooth map.
 (Linearised at an early-stopped one it is false wherever that has driven a cell with people to 0.)
 
-The interval holds every share R that the law of the estimate under R cannot refuse,
+The interval holds every share R under which an estimate like ours would not be unusual:
 
     (1 - level) / 2  <=  P_R(error <= estimate - R)  <=  (1 + level) / 2,
 

@@ -4,15 +4,12 @@ Every answer begins here. The certificate must be whole (its seal), must belong 
 positions and times), and must state a noise whose law is the same for everybody and known: a kernel per coordinate, or
 planar Laplace steps. Noise designed for chosen secrets and rounding have no such law, and are refused.
 
-Days are left out in turn to judge how far to walk, people to tell what is chance. A map is of the people who were
-released, so what judges it are *their* other days: a person's points of one day are left out, and the map made without
-them is asked how likely they are. (People left out would judge a map of people like these. Where everybody keeps to
-places of their own, such a map is nearly flat, and farther from these people than counting.) That needs another day's
-noise to be another one: its constant part must have been told and taken out
-(:mod:`~sfumato.tracks.answers.maps.offsets`), else two days of a person are wrong in the same way, and agree on it;
-then people are left out. So they are where nobody has two days. And one person's few days say little about each other:
-less than a week of one person judges nothing. Intervals are over people, whom a larger fleet would have more of: there
-people are left out, all their days together.
+*What is left out in turn, and why.* To judge a map of the people who were released, one day of each person is left out,
+and the map made without it is asked how likely that day's points are. (Leaving out people would judge a map of people
+like these: where everybody keeps to places of their own it is nearly flat, and worse than counting.) The noise of
+different days must differ for that, so its constant part must have been found and taken out
+(:mod:`~sfumato.tracks.answers.maps.offsets`). Where it was not, where nobody has two days, or where there is less than
+a week of one person, people are left out instead. For intervals, which are over people, people are always left out.
 """
 
 from __future__ import annotations

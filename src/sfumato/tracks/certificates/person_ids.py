@@ -1,9 +1,9 @@
 """One person, one id, however it is written: noise that continues belongs to a person, and must find the same one.
 
 An id that is written in two ways would get two noises, and two noises for one person double what is given away. So the
-id that noise is derived from is canonical: Unicode NFKC (full width is no other letter), without characters that cannot
-be seen, spaces around it or more than one of them between words, without regard to upper and lower case, and a number
-by its value (``1``, ``1.0``, ``01`` and ``1e+0`` are one id, and ``1e+05``, ``1.0e5`` and ``100000`` another).
+id that noise is derived from is canonical: Unicode NFKC (full width is no other letter), lower case, without invisible
+characters, without spaces around it and with single ones between words. A number is its value: ``1``, ``1.0``, ``01``
+and ``1e+0`` are one id; ``1e+05``, ``1.0e5`` and ``100000`` another.
 ``1e5`` may be hexadecimal and is an id of its own, but not beside ``100000`` in one table. Two people of one table
 whose ids become the same are refused (:func:`distinct_ids`): nobody guesses whether they are one.
 

@@ -1,8 +1,8 @@
 """The published noise for chosen times, on a real track: SDP_A for one secret, Multiple Secrets for several.
 
-[Meehan2021, Sec. 4]. Its shape is computed once and then scaled to the least size at which the *exact* loss keeps the
-wish (any multiple of a covariance is one, and a larger one never loses more), so that what is certified is what is
-drawn; the published bound is not relied on. It needs more noise than ``secrets``, which is optimal: a baseline.
+[Meehan2021, Sec. 4]. Its shape is computed once, then scaled to the least size at which the *exact* loss keeps the
+wish; the published bound is not relied on. (Any multiple of a covariance is a covariance, and more noise never loses
+more.) It needs more noise than ``secrets``, which is optimal: it is here as a baseline.
 
 Sizes: one moment is a closed form, up to 3,000 times; a compound secret or several need a semidefinite program, up to
 120 times and 60 secrets (minutes there), and the extra ``design``.

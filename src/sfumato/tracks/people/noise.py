@@ -1,12 +1,11 @@
 """The noise of one release, and the track it makes: the mechanism of a plan, what it is drawn from, its state.
 
-One track is drawn from the source of randomness itself. A table's people have one key for the job and one derived from
-it for each person, so a person's noise is a function of the key, their id and their times: the same whatever else is in
-the table, in how many parts it came, and on how many cores or machines it is drawn; and a job that holds its key draws
-it again. Such a key is made for one job and dies with it. Under a key that somebody keeps there may be other rows of
-the same person tomorrow, and noise that depends on the *order* of rows would begin with the same words again: the
-difference between two days would be released as it is. So there noise is the continuing process, a function of the key,
-the person and the absolute time.
+One track is drawn from the source of randomness itself. For a table there is one key for the job, and one derived from
+it for each person. So a person's noise is a function of the key, their id and their times: the same whatever else is in
+the table, in how many parts it came, and on how many machines it is drawn. Such a key is made for one job and dies with
+it. Under a key that somebody *keeps* more rows of the same person may come tomorrow. Noise that depended on the order
+of rows would begin with the same words again, and the way between two days would be released as it is. So there the
+noise is the continuing process: a function of the key, the person and the absolute time.
 
 Whatever was drawn is measured against the law it is stated to have before anything is released
 (:func:`sfumato.tracks.noise.registry.check_drawn`).

@@ -1,13 +1,12 @@
 """The door: who comes, size limits, rate limits and security headers, before any route sees a request.
 
 Rates are counted in memory under a keyed hash of the address whose key dies with the process; no address is ever
-written down. A limit is a bucket that refills evenly. Where proxies stand in between, a request comes from the first
-address, from the right, that is no trusted proxy:
+written down. A limit is a bucket that refills evenly. Behind proxies the header is read from the right, and the first
+address that is no trusted proxy is the visitor:
 
     X-Forwarded-For: a, b, c   from peer p  →  p is trusted → c is trusted → b is the visitor (a is what b claims)
 
-A header counts only as far as trusted proxies wrote it: what a visitor writes into it stands to the left of what the
-first trusted proxy appended, and is never reached.
+Each proxy appends on the right, so what a visitor wrote into the header stands further left and is never reached.
 """
 
 from __future__ import annotations

@@ -4,15 +4,14 @@ With counts n_r of released points on a window, one set for each law r, and A_r 
 
     λ ← λ / k · Σ_r A_rᵀ (n_r / f_r A_r λ) f_r,      k = Σ_r f_r A_rᵀ 1
 
-(the iterative Bayesian update; with k it is unbiased though points leave the window [Vardi1985]). It climbs the
-likelihood without end and begins to draw the noise itself, so how many steps to take is the regularisation: people's
-days fall into up to twenty groups (:mod:`~sfumato.tracks.answers.received`), the map made without a group is judged by
-the likelihood of that group's points, and the number of steps that is best for all groups together is found. That is
-the best number for the density itself; sums over cells wider than the noise need less smoothing (chance averages out
-over a cell, what smoothing takes from it does not), so up to as many times more steps are taken as a cell is wider than
-the noise, while the groups cannot tell them from the best (within one standard error of their difference). Maps of as
-many steps, each without one group of people, give the variance over people (the delete-a-group jackknife [Kott2001]).
-Steps are extrapolated along their own way [Biggs1997], which needs a tenth of them.
+(the iterative Bayesian update; with k it is unbiased though points leave the window [Vardi1985]). Too many
+steps draw the noise itself, so the number of steps is the regularisation. To choose it, people's days fall into up to
+twenty groups (:mod:`~sfumato.tracks.answers.received`): a map made without a group is judged by the likelihood of that
+group's points, and the number that is best for all groups together is taken. It is the best for the density. Sums over
+cells wider than the noise need less smoothing, because chance averages out over a cell and smoothing does not: there
+up to (cell / noise) times more steps are taken, as long as the groups judge them within one standard error of the best.
+Maps of as many steps, each without one group of people, give the variance over people (the delete-a-group jackknife
+[Kott2001]). Steps are extrapolated along their own way [Biggs1997], which needs a tenth of them.
 
 The spread A: a latent cell's people are spread evenly over it. Their released points fall into the cell (i, j) steps
 away with the probability of a uniform step within the cell plus the noise plus where in the bin they land, i.e. of the

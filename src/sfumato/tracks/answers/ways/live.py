@@ -1,9 +1,9 @@
 """Where somebody who shares live positions is now: the likeliest place given what was released so far, and a circle.
 
-E[X(t) | Z up to t] under the movement fitted to the release so far (fitted anew when there are twice as many points)
-and one more that anybody may begin at any time (:data:`MAY_MOVE`: without it circles of people who had stood still were
-too narrow); and the disc around it that holds the true place with 68 %: √(-2 ln .32) times the posterior's standard
-deviation along an axis. Nothing of the future is used, so a dot on a map moves on and does not jump with the noise.
+The place is E[X(t) | Z up to t] under the movement fitted to the release so far, which is fitted anew whenever the
+number of points has doubled. A second movement, :data:`MAY_MOVE`, may begin at any time: without it the circles of
+people who had stood still were too narrow. The circle holds the true place with 68 %; its radius is √(-2 ln .32) times
+the posterior's standard deviation along an axis. Nothing of the future is used.
 """
 
 from __future__ import annotations

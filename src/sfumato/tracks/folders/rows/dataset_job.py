@@ -1,9 +1,9 @@
 """One run over a dataset: rows dealt out by person, each bucket written as one part, all of it put in place at the end.
 
 Two passes of independent steps (units, then buckets), each recorded in the private manifest when its file is whole. A
-run that is killed is started again and goes on: finished steps are not redone, and what is redone comes out the same,
-because the noise is a function of the job's key, which lies in a 0600 file from before its first use until the job has
-ended, and is then overwritten and removed. Until then the private folder also holds the rows as they were.
+run that was killed goes on when it is started again: finished steps are not redone, and what is redone comes out the
+same, because the noise is a function of the job's key. The key lies in a 0600 file from before its first use to the end
+of the job, and is then overwritten and removed. Until then the private folder also holds the rows as they were.
 
 :func:`protect_dataset` gives everybody noise of their own, one process for each person whatever files they are in.
 """
