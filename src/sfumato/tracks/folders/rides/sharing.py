@@ -19,10 +19,10 @@ from sfumato.tracks.places.leak_test import PlaceLeak
 class Faces:
     """What the caller does on the way, before anything is in place: each may raise, and then nothing is written.
 
-    ``step`` after every source, ``tested`` with the leak test, ``priced`` with the certificate of the noise and the
-    name of its process (for a ledger), ``unnamed`` with places that no zone covers though rides begin and end there
-    again and again, or somebody spent a night, ``sign`` puts a signature under the certificate, and ``certified``
-    writes it down: killed at any moment, no release is without its certificate.
+    ``step`` is called after every source, ``tested`` with the leak test, ``unnamed`` with the places outside all zones
+    where rides keep beginning or ending or where somebody spent a night, ``priced`` with the certificate of the noise
+    and the name of its process (for a ledger). ``sign`` signs the certificate, ``certified`` writes it down before the
+    files are in place, so that a release whose job was killed is never without its certificate.
     """
 
     step: Callable[[], None] | None = None
