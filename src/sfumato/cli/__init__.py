@@ -6,7 +6,10 @@ import io
 import os
 import shutil
 import sys
-from typing import NoReturn
+from collections.abc import Callable
+from dataclasses import fields
+from inspect import Parameter, Signature
+from typing import NoReturn, TypeVar, get_type_hints
 
 # Before typer is loaded: in a narrow terminal its framed help cuts the names of options off.
 if shutil.get_terminal_size().columns < 60:
@@ -44,6 +47,22 @@ def _root(
     version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
 ) -> None:
     pass
+
+
+Options = TypeVar("Options")
+
+
+def command_of(kind: type[Options], act: Callable[[Options], None]) -> Callable[..., None]:
+    """The command that takes the fields of a dataclass as its options (their defaults are typer's) and acts on it."""
+
+    def command(**options: object) -> None:
+        act(kind(**options))
+
+    hints, named = get_type_hints(kind), Parameter.POSITIONAL_OR_KEYWORD
+    described = fields(kind)  # type: ignore[arg-type]  # a dataclass
+    taken = [Parameter(f.name, named, default=f.default, annotation=hints[f.name]) for f in described]
+    command.__signature__ = Signature(taken)  # type: ignore[attr-defined]
+    return command
 
 
 def main() -> None:

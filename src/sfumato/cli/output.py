@@ -6,9 +6,7 @@ import json as json_module
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
-from inspect import Parameter, Signature
-from typing import TYPE_CHECKING, Annotated, NoReturn, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -23,25 +21,9 @@ if TYPE_CHECKING:
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
-Options = TypeVar("Options")
-
-
 def in_panel(panel: str) -> Callable[..., object]:
     """Options under one heading of the help: ``Annotated[int, in_panel("Cycles")("How many.", "--cycles")]``."""
     return lambda words, *names, **more: typer.Option(*names, help=words, rich_help_panel=panel, **more)
-
-
-def command_of(kind: type[Options], act: Callable[[Options], None]) -> Callable[..., None]:
-    """The command that takes the fields of a dataclass as its options (their defaults are typer's) and acts on it."""
-
-    def command(**options: object) -> None:
-        act(kind(**options))
-
-    hints, named = get_type_hints(kind), Parameter.POSITIONAL_OR_KEYWORD
-    described = fields(kind)  # type: ignore[arg-type]  # a dataclass
-    taken = [Parameter(f.name, named, default=f.default, annotation=hints[f.name]) for f in described]
-    command.__signature__ = Signature(taken)  # type: ignore[attr-defined]
-    return command
 
 
 def print_json(value: object) -> None:

@@ -24,7 +24,8 @@ from sfumato.accountant.ledger import record
 from sfumato.base.errors import InputError
 from sfumato.base.files import Staged, checked_target, remove_leftovers
 from sfumato.base.units import format_length, length_m
-from sfumato.cli.output import command_of, print_json
+from sfumato.cli import command_of
+from sfumato.cli.output import print_json
 from sfumato.cli.tracks.archive_faces import named_columns, passphrase_in, say_worst_group
 from sfumato.tracks.certificates.build import drowning_warnings
 from sfumato.tracks.certificates.document import (

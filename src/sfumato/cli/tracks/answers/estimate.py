@@ -15,7 +15,8 @@ from sfumato.base.progress import progress
 from sfumato.base.things.estimated_map import EstimatedMap, Weight
 from sfumato.base.things.grid import Grid
 from sfumato.base.units import bounds_deg, count_of, format_length, length_m
-from sfumato.cli.output import command_of, print_json
+from sfumato.cli import command_of
+from sfumato.cli.output import print_json
 from sfumato.cli.tracks.answers.estimate_options import MapQuestion, pause_words
 from sfumato.cli.tracks.answers.estimate_reports import map_of_reports
 from sfumato.cli.tracks.answers.estimate_ways import WAYS

@@ -13,7 +13,8 @@ from rich.progress import Progress
 
 from sfumato.base.things.estimated_map import LEAST_PEOPLE
 from sfumato.base.units import duration_s, format_duration, format_length
-from sfumato.cli.output import command_of, print_json
+from sfumato.cli import command_of
+from sfumato.cli.output import print_json
 from sfumato.cli.tracks.answers.estimate_options import Question, pause_words
 from sfumato.tracks.answers.answer_files import check_ending, write_answer
 from sfumato.tracks.answers.intervals import OverPeople

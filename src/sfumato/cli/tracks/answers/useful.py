@@ -16,7 +16,8 @@ from sfumato.base.numbers.odds import odds_words
 from sfumato.base.progress import progress
 from sfumato.base.things.traces import PointsRead, join_traces
 from sfumato.base.units import bounds_deg, format_length, length_m
-from sfumato.cli.output import command_of, print_json
+from sfumato.cli import command_of
+from sfumato.cli.output import print_json
 from sfumato.cli.tracks.archive_faces import named_columns
 from sfumato.pages.report.usefulness_page import error_words, preview_page, utility_page
 from sfumato.tracks.answers.received import Received, law_of, receive
