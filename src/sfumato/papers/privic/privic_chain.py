@@ -283,7 +283,8 @@ def run(*, quick: bool = False) -> Reproduction:
             whose=f"{PAPER}, Lemma 6.1",
             measured=sum(chain.irreducible for chain in limits),
             expected=len(limits),
-            because="irreducible chains among those enumerated; some estimates are never left",
+            because="irreducible chains among those enumerated; with two cells no estimate with more than "
+            f"e^β/(1 + e^β) in one is ever left ({math.e / (1 + math.e):.2f} at β = 1)",
         ),
         check(
             "with the limit of Blahut-Arimoto the chain has a unique stationary law",
