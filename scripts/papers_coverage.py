@@ -2,6 +2,8 @@
 
 python scripts/papers_coverage.py                    write both pages
 python scripts/papers_coverage.py --check            exit 1 where a page is not up to date
+python scripts/papers_coverage.py --numbers [NAME]   run the errata's reproductions whole (about ten minutes), or one;
+                                                     exit 1 for a number of the page that its command does not print
 python scripts/papers_coverage.py --mutate [N]       break every named function (or a sample of N rows), each in several
                                                      ways; exit 1 for a row whose named test stays green
 """
@@ -10,14 +12,17 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import subprocess
 import sys
 from collections import Counter
+from functools import lru_cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "src"))
 
+from sfumato.papers import REPRODUCTIONS, reproduce  # noqa: E402
 from sfumato.papers.statements import ERRATA, WORDS, Statement, statements  # noqa: E402
 
 COVERAGE, PAGE_OF_ERRATA = ROOT / "docs" / "coverage.md", ROOT / "docs" / "errata.md"
@@ -128,10 +133,57 @@ def mutate(sample: int | None) -> int:
     return subprocess.call(command, cwd=ROOT, env=environment)
 
 
+_NUMBER = re.compile(r"(?<![\w.])[-−]?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:e[-+]?\d+)?(?![\w.]*\w)")
+
+
+def _numbers_in(text: str) -> list[tuple[float, float]]:
+    """Every number of a text, and half of the unit of its last digit."""
+    found = []
+    for shown in _NUMBER.findall(text.replace("−", "-")):
+        plain = shown.replace(",", "").rstrip(".")
+        digits, _, power = plain.partition("e")
+        places = len(digits.partition(".")[2])
+        found.append((float(plain), 0.5 * 10.0 ** (int(power or 0) - places)))
+    return found
+
+
+@lru_cache(maxsize=32)
+def _printed(name: str, quick: bool) -> tuple[float, ...]:
+    return tuple(abs(value) for value, _ in _numbers_in(repr(reproduce(name, quick=quick).to_dict())))
+
+
+def not_printed(name: str, *, quick: bool = False) -> list[str]:
+    """The numbers of a reproduction's errata that are in none of its claims, tables and notes, to their last digit.
+
+    A reproduction that the correction names counts as well.
+    """
+    missing = []
+    for row in statements().values():
+        if row.command == f"reproduce {name}" and row.verdict in ERRATA:
+            beside = [other for other in REPRODUCTIONS if f"`{other}`" in row.correction]
+            printed = [at for one in (name, *beside) for at in _printed(one, quick)]
+            for value, unit in _numbers_in(row.number):
+                scaled = [at * scale for at in printed for scale in (1.0, 100.0)]  # a share may be said in per cent
+                if not any(abs(abs(value) - at) <= unit * (1 + 1e-6) for at in scaled):
+                    missing.append(f"{row.erratum}: {value:g} is not printed by reproduce {name} ({row.number})")
+    return missing
+
+
+def numbers(names: list[str]) -> int:
+    """Say which numbers of the errata no command prints."""
+    commands = {row.command for row in statements().values() if row.verdict in ERRATA}
+    chosen = names or sorted(command.partition(" ")[2] for command in commands if command.startswith("reproduce "))
+    missing = [line for name in chosen for line in not_printed(name)]
+    print("\n".join(missing) or "every number of the errata is printed by its command")
+    return int(bool(missing))
+
+
 def main(arguments: list[str]) -> int:
     """Write or check the pages, or try the tests."""
     if arguments[:1] == ["--mutate"]:
         return mutate(int(arguments[1]) if len(arguments) > 1 else None)
+    if arguments[:1] == ["--numbers"]:
+        return numbers(arguments[1:])
     pages = {COVERAGE: coverage_page(), PAGE_OF_ERRATA: errata_page()}
     if arguments == ["--check"]:
         return int(any(path.read_text(encoding="utf-8") != text for path, text in pages.items()))

@@ -184,7 +184,7 @@ def run(*, quick: bool = False) -> Reproduction:
             torn < 0.01,
             whose=f"{PAPER}, Lemma C.3",
             measured=torn,
-            because="how far two maps 1e-6 apart move apart where an output is impossible from one cell of three",
+            because="how far two maps 1e-6 apart move apart: one cell of three cannot give an output that .3 report",
         ),
         check(
             "the update moves at most 2 M² n² times as far as its start, for n = 36 reports or more",
