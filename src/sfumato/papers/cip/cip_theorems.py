@@ -397,7 +397,7 @@ def _workshop_claims() -> list[Claim]:
             losses[0] <= losses[1],
             whose=f"{WORKSHOP}, Sec. 3.2, l_max",
             measured=(losses[0], losses[1]),
-            because="loss of four of five moments at l = 2 and 20, noise .16; it holds for one moment with diagonal noise",
+            because="loss of four of five moments at l = 2 and 20, noise .16; for one it holds under diagonal noise",
         ),
         check(
             "a point needs every subsequence that contains it protected: the worst is far above the point alone",
