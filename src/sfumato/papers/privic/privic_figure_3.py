@@ -41,6 +41,8 @@ class ReportsCompared:
     laplace_longer: float
     elastic_information: float
     laplace_information: float
+    sd: float
+    """The larger standard deviation of the two distances over the rounds; 0 for one round."""
 
 
 def compare_reports(name: str, beta: float, *, rounds: int) -> ReportsCompared:
@@ -62,7 +64,8 @@ def compare_reports(name: str, beta: float, *, rounds: int) -> ReportsCompared:
         found.append(row)
     ba, ba_longer, lap, lap_longer = (float(mean) for mean in np.mean(found, axis=0))
     told = elastic.mutual_information(truth), mutual_information(laplace.matrix, truth)
-    return ReportsCompared(name, beta, ba, lap, ba_longer, lap_longer, told[0], told[1])
+    sd = float(np.std(found, axis=0, ddof=1)[[0, 2]].max()) if rounds > 1 else 0.0
+    return ReportsCompared(name, beta, ba, lap, ba_longer, lap_longer, told[0], told[1], sd)
 
 
 def run(*, quick: bool = False) -> Reproduction:
@@ -85,6 +88,7 @@ def run(*, quick: bool = False) -> Reproduction:
                     "beta": one.beta,
                     "BA": round(one.elastic, 4),
                     "LAP": round(one.laplace, 4),
+                    "sd": round(one.sd, 4),
                     "BA, 10 x the steps": round(one.elastic_longer, 4),
                     "LAP, 10 x the steps": round(one.laplace_longer, 4),
                     "MI BA": round(one.elastic_information, 3),
