@@ -46,9 +46,9 @@ def coverage_page() -> str:
         "Every definition, theorem, algorithm, table, figure, remark and stated experiment of the five papers: "
         f"{len(rows)} rows, one verdict each: {said}.",
         "The verdicts, and what is meant by each, are those of [the errata](errata.md); `sfumato reproduce` prints the "
-        "same word for the same row.",
+        "same word for the same row. Commands are called after `sfumato`, tests lie in `tests/`.",
         "Written by `python scripts/papers_coverage.py` from `src/sfumato/papers/statements.toml`; tests compare the "
-        "pages, the runs and the tests, and `make mutate` breaks every function named to see its test fail.",
+        "pages, the runs and the tests; `make mutate` breaks every function named to see its test fail.",
     ]
     for paper, title in TITLES.items():
         parts += [
@@ -63,12 +63,12 @@ def coverage_page() -> str:
 
 
 def _coverage_line(row: Statement) -> str:
-    def code(text: str, before: str = "") -> str:
-        return "none" if text == "none" else f"`{before}{text}`"
+    def code(text: str) -> str:
+        return "none" if text == "none" else f"`{text}`"
 
-    verdict = f"{row.word}, see erratum {row.erratum}" if row.erratum else row.word
+    verdict = f"{row.word} ({row.erratum})" if row.erratum else row.word
     verdict += f": {row.because}" if row.because else ""
-    cells = (row.item, row.says, code(row.code.replace(":", ".")), code(row.command, "sfumato "), code(row.test))
+    cells = (row.item, row.says, code(row.code.replace(":", ".")), code(row.command), code(row.test))
     return f"| {' | '.join(cell.replace('|', '&#124;') for cell in (*cells, verdict))} |"
 
 

@@ -53,7 +53,7 @@ def test_every_erratum_has_a_number_of_its_own_and_stands_in_the_coverage_and_th
     assert max(Counter(row.erratum for row in WRONG).values()) == 1
     pages = [path.read_text(encoding="utf-8") for path in (coverage.COVERAGE, coverage.PAGE_OF_ERRATA)]
     for row in WRONG:
-        assert f"{row.word}, see erratum {row.erratum}" in pages[0]
+        assert f"| {row.word} ({row.erratum})" in pages[0]
         assert re.search(rf"^\| {row.erratum} \| .* \| {row.word} \|", pages[1], re.MULTILINE)
     by_hand = pages[1].partition("## Withdrawn")[2]
     withdrawn = set(re.findall(r"^\| ([PE]?\d+) \|", by_hand, re.MULTILINE))

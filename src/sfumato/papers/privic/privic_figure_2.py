@@ -105,7 +105,6 @@ def run(*, quick: bool = False) -> Reproduction:
         Picture(panels, "Where the vulnerable place is reported", columns=4),
         (
             "LAP is planar Laplace noise from a cell's centre, clamped to the rectangle and snapped to a cell.",
-            "The published script reads the map mirrored east to west and gives the island 1 % of the people.",
             "Elasticity follows the island's mass: it is camouflage for the few, not a guarantee for the isolated.",
         ),
     )

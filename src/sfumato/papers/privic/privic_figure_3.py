@@ -2,8 +2,7 @@
 
 [Biswas2023, Sec. 3.4] finds Blahut-Arimoto better at high privacy. With planar Laplace noise at ε = 2β, as the paper
 tunes it, on the same cells and with the published update steps, Laplace is better at every level, in both cities; so it
-is with ten times the steps. (The released script lays the Laplace estimate on the first cells of
-a wider grid.) The two rank the other way in mutual information: Laplace tells more about each person.
+is with ten times the steps. The two rank the other way in mutual information: Laplace tells more about each person.
 """
 
 from __future__ import annotations
