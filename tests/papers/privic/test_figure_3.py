@@ -4,7 +4,7 @@ import pytest
 
 from sfumato.collect.cities import city
 from sfumato.collect.loop.simulation import simulate_round
-from sfumato.papers.privic.privic_figure_3 import compared
+from sfumato.papers.privic.privic_figure_3 import compare_reports
 from sfumato.papers.privic.privic_figures_8_9 import after_twice_the_cycles
 from sfumato.papers.privic.privic_tables import FIRST_ROW, PAPER, published_protocol, published_rows
 
@@ -12,13 +12,13 @@ from sfumato.papers.privic.privic_tables import FIRST_ROW, PAPER, published_prot
 @pytest.mark.says("Biswas2023, Fig. 3", "differs")
 @pytest.mark.parametrize(("name", "beta"), [("paris", 0.4), ("sf", 0.4)])
 def test_laplace_reports_estimate_the_map_better_at_every_level(name, beta):
-    one = compared(name, beta, rounds=1)
+    one = compare_reports(name, beta, rounds=1)
     elastic, laplace = {"paris": (1.09, 0.34), "sf": (1.69, 0.50)}[name]
     assert one.elastic == pytest.approx(elastic, abs=0.06)
     assert one.laplace == pytest.approx(laplace, abs=0.06)
     assert one.laplace_longer < one.elastic_longer
     assert one.laplace_information > one.elastic_information
-    loose = compared(name, 5.0, rounds=1)
+    loose = compare_reports(name, 5.0, rounds=1)
     assert 0 < loose.laplace < loose.elastic < 0.1
 
 

@@ -1,9 +1,4 @@
-"""Every theorem of [Meehan2020] and [Meehan2021] on the prior of Figure 2, beside the exact number.
-
-Theorem 3.3 is the one to read: it is true, and its Δ(λ) is infinite for two Gaussian kernels over all places, because
-their slopes differ. On bounded regions it is finite near the assumed kernel; how near depends on the white variance in
-the prior: within 2 % of its length scale at 1e-6, within 10 % at .1 (λ = 1.1). The exact loss answers everywhere.
-"""
+"""Every theorem of [Meehan2020] and [Meehan2021] on the prior of Figure 2, beside the exact number."""
 
 from __future__ import annotations
 
@@ -14,6 +9,15 @@ import numpy as np
 from sfumato.base.drawing.panels import Panel
 from sfumato.base.numbers.odds import mu_at_epsilon, odds_at, renyi_epsilon
 from sfumato.papers import Reproduction
+from sfumato.papers.cip.misspecified import (
+    AISTATS,
+    NUGGET,
+    ORDERS,
+    RATIOS,
+    finite_map,
+    misspecified_claims,
+    smooth_prior,
+)
 from sfumato.papers.cip.several_moments import (
     approaches,
     axes_loss,
@@ -29,32 +33,23 @@ from sfumato.papers.cip.theorems import (
     gaussian_renyi_divergence,
     gp_loss_bound,
     independent_dimensions,
-    misspecified_epsilon,
     prior_posterior_gap,
     redrawn_noise,
 )
 from sfumato.papers.claims import Claim, check, near
 from sfumato.papers.picture import Picture
-from sfumato.tracks.designs.published import sdp_a_basic
 from sfumato.tracks.losses.gaussian_loss import loss_matrix
 from sfumato.tracks.priors.gaussian import GaussianPrior
 from sfumato.tracks.priors.kernels import RBF, Periodic
 
-NUGGET = 1e-6
-RATIOS = (0.5, 0.9, 0.98, 0.99, 0.999, 1.0, 1.001, 1.01, 1.02, 1.1, 1.5)
-ORDERS = (1.1, 2.0, 5.0)
-AISTATS, WORKSHOP = "Meehan2021", "Meehan2020"
-
-
-def _prior(length: float, n: int = 50, nugget: float = NUGGET) -> np.ndarray:
-    return RBF(length).covariance(np.arange(float(n))) + nugget * np.eye(n)
+WORKSHOP = "Meehan2020"
 
 
 def run(*, quick: bool = False) -> Reproduction:
     """All statements; nothing here takes long."""
-    prior = _prior(6.0)
+    prior = smooth_prior(6.0)
     white = 0.02 * np.eye(50)
-    finite = _finite_map()
+    finite = finite_map()
     gap_rows = [
         {
             "probability": delta,
@@ -139,7 +134,7 @@ def run(*, quick: bool = False) -> Reproduction:
             whose=f"{AISTATS}, Cor. 7.2.1",
             measured=(published, exact),
         ),
-        *_misspecified_claims(finite),
+        *misspecified_claims(finite),
         *_composition_claims(),
         *(
             near(
@@ -274,64 +269,6 @@ def _bound_claims(prior: np.ndarray, white: np.ndarray, whole: float) -> list[Cl
     ]
 
 
-def _finite_map() -> dict[tuple[float, float], float]:
-    """ε'(λ) of Theorem 3.3 by (truth / assumed, λ), for SDP_A at one moment, radius .2, region 1."""
-    assumed = _prior(6.1)
-    noise = sdp_a_basic(assumed, 24, budget=1.0).noise_covariance
-    return {
-        (ratio, order): misspecified_epsilon(
-            assumed, _prior(6.1 * ratio), noise, [24], order=order, radius=0.2, region=1.0
-        )
-        for ratio in RATIOS
-        for order in ORDERS
-    }
-
-
-def _misspecified_claims(finite: dict[tuple[float, float], float]) -> list[Claim]:
-    assumed, truth = _prior(6.1), _prior(1.5 * 6.1)
-    noise = sdp_a_basic(assumed, 24, budget=1.0).noise_covariance
-    bound = misspecified_epsilon(assumed, truth, noise, [24], order=5, radius=0.2, region=1.0)
-    exact = exact_epsilon_under(truth, noise, [24], order=5, radius=0.2)
-    far = [finite[ratio, order] for ratio in (0.5, 1.1, 1.5) for order in ORDERS]
-    wider = [
-        misspecified_epsilon(
-            _prior(6.1, nugget=white), _prior(6.1 * ratio, nugget=white), noise, [24], order=1.1, radius=0.2, region=1.0
-        )
-        for ratio, white in ((1.02, 1e-6), (1.05, 1e-3), (1.1, 0.1))
-    ]
-    known, shorter = (exact_epsilon_under(_prior(6.1 * r), noise, [24], order=5, radius=0.2) for r in (1.0, 0.5))
-    return [
-        check(
-            "it bounds the loss wherever it is finite",
-            all(
-                exact_epsilon_under(_prior(6.1 * ratio), noise, [24], order=order, radius=0.2) <= value
-                for (ratio, order), value in finite.items()
-            ),
-            whose=f"{AISTATS}, Thm 3.3",
-            measured=sum(math.isfinite(value) for value in finite.values()),
-            expected=len(finite),
-            because=f"finite bounds in the table below; {sum(map(math.isfinite, far))} of {len(far)} at the priors of "
-            "Figure 2d",
-        ),
-        check(
-            "it is finite 2 %, 5 % and 10 % from the assumed length scale at white variance 1e-6, .001, .1 (λ = 1.1)",
-            all(map(math.isfinite, wider)),
-            measured=tuple(wider),
-        ),
-        check(
-            "the exact loss changes by under a fifth where 1.5 times or half the length scale is true (λ = 5)",
-            all(abs(other / known - 1) < 0.2 for other in (exact, shorter)),
-            measured=(shorter, known, exact),
-            because="ε at half, at the assumed and at 1.5 times the length scale",
-        ),
-        check(
-            "the exact loss under the other kernel is finite where the theorem is not",
-            math.isinf(bound) and math.isfinite(exact),
-            measured=exact,
-        ),
-    ]
-
-
 def _composition_claims() -> list[Claim]:
     length, points, variance = 1.1, 25, 0.35
     kernel, times = Periodic(24, length), np.arange(25.0)
@@ -369,13 +306,13 @@ def _composition_claims() -> list[Claim]:
 
 def _workshop_claims() -> list[Claim]:
     gaps = expected_gaps(mu_at_epsilon(0.1, 5))
-    apart, linked = axes_loss(_prior(6.0), 0.02 * np.eye(50), 24, correlation=0.6)
+    apart, linked = axes_loss(smooth_prior(6.0), 0.02 * np.eye(50), 24, correlation=0.6)
     times = np.arange(5.0)
     moments = [0, 1, 3, 4]
     losses = [
         float(np.linalg.eigvalsh(loss_matrix(RBF(l).covariance(times), 0.16 * np.eye(5), moments))[-1]) for l in (2, 20)
     ]
-    trace = _prior(2.0, 10)
+    trace = smooth_prior(2.0, 10)
     worst = worst_subsequence(trace, np.eye(10), 4)
     return [
         check(
