@@ -33,6 +33,7 @@ _ROWS: tuple[tuple[str, str, dict[str, str]], ...] = (
         "tracks.",
         {
             "hide": "Hide your places, keep the rides: everything around them is cut out of every track.",
+            "watch": "Watch a folder, and release each finished file once, without your places.",
             "places": "Find and name the places that `hide` cuts out.",
             "protect": "Protect a trace: add noise to it and certify what it still gives away.",
             "verify": "Is a release unchanged, clean, plausible and protected? Exit 1 if not.",

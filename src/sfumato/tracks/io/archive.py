@@ -57,11 +57,14 @@ class Member:
             yield target
 
 
-def members(sources: Iterable[str | Path]) -> Iterator[Member]:
-    """Every file of the sources, in the order of their names; those that are no track say why."""
+def members(sources: Iterable[str | Path], ready: Callable[[Path], bool] | None = None) -> Iterator[Member]:
+    """Every file of the sources, in the order of their names; those that are no track say why.
+
+    ``ready`` says which files of a folder there are already.
+    """
     for path in _expanded(sources):
         if path.is_dir():
-            yield from _of_folder(path)
+            yield from _of_folder(path, ready)
         else:
             yield from _of_file(path, f"{path.resolve().parent.name}/{path.name}", _anything)
 
@@ -114,10 +117,10 @@ def not_there(path: Path) -> InputError:
     return InputError(f"There is no file or folder {path}.", "Check its name.")
 
 
-def _of_folder(folder: Path) -> Iterator[Member]:
+def _of_folder(folder: Path, ready: Callable[[Path], bool] | None = None) -> Iterator[Member]:
     try:
         inside = sorted(folder.rglob("*"))
-        files = [file for file in inside if file.is_file()]
+        files = [file for file in inside if file.is_file() and (ready is None or ready(file))]
     except OSError as error:
         raise InputError(f"Cannot read {folder}: {error.strerror}.", "Check its permissions.") from error
     for closed in (path for path in (folder, *inside) if path.is_dir() and not os.access(path, os.R_OK | os.X_OK)):

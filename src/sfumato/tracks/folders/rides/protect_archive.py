@@ -76,7 +76,7 @@ def _continuing(chosen: Noise, plan: Plan, times: Times, how: Sharing) -> Treatm
         return _said(job, chosen, process, job.released if job.outputs else None)
 
     owner = hashlib.sha256(b"owner\0" + key).hexdigest()
-    return Treatment(key, owner, hashlib.sha256(wish.encode()).hexdigest(), times, publish, conclude)
+    return Treatment(key, owner, hashlib.sha256(wish.encode()).hexdigest(), times, publish, conclude, grows=True)
 
 
 def _at_once(

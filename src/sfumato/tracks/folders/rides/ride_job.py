@@ -139,7 +139,7 @@ def fill_archive(
     A run that ends early leaves no private folder that it began, unless a file is in place: what was shared needs its
     manifest and its noise's key. A state that its owner named stays, since another run may go on from it by now.
     """
-    if next(iter(members(sources)), None) is None:
+    if next(iter(members(sources, how.ready)), None) is None:
         require_something(())
     with opened_private(out, sources) as private:
         begun = not any(private.iterdir())
@@ -187,7 +187,7 @@ class Job(Staging):
 
     def run(self, sources: Sequence[str | Path]) -> None:
         """Stage every member of the sources."""
-        for member in members(sources):
+        for member in members(sources, self.how.ready):
             row = self._row(member)
             self.rows.append(row)
             if self.how.strict and row.refused and not row.no_track:

@@ -38,6 +38,7 @@ class Sharing:
     """How an archive is read and filled, whatever is done to its rides; ``to`` is the format of every output.
 
     ``name`` is the file's where there is one ride in and one file out.
+    ``ready`` says which files of a folder are finished; the others are not looked at.
     """
 
     reading: SourceReading = field(default_factory=SourceReading)
@@ -49,3 +50,4 @@ class Sharing:
     faces: Faces = field(default_factory=Faces)
     rng: Random = None
     name: str | None = None
+    ready: Callable[[Path], bool] | None = None

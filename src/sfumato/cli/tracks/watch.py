@@ -1,0 +1,122 @@
+"""The command ``watch``: a folder into which rides come, each finished one released once by the job of ``hide``."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import typer
+
+from sfumato.base.errors import InputError, SfumatoError
+from sfumato.base.files import write_text
+from sfumato.base.units import count_of, duration_s, length_m
+from sfumato.cli.tracks.archive_faces import passphrase_in, rows_csv, write_certificate
+from sfumato.cli.tracks.unnamed import Unnamed
+from sfumato.tracks.certificates.document import certificate_beside
+from sfumato.tracks.folders.rides.hide import hide_archive
+from sfumato.tracks.folders.rides.inbox import Doorbell, finished
+from sfumato.tracks.folders.rides.protect_archive import protect_archive
+from sfumato.tracks.folders.rides.ride_job import ArchiveResult
+from sfumato.tracks.folders.rides.sharing import Faces, Sharing
+from sfumato.tracks.folders.staging import SUMMARY_NAME
+from sfumato.tracks.io import SourceReading
+from sfumato.tracks.io.draft import canonical
+from sfumato.tracks.places.leak_test import PlaceLeak, refuse_if_found
+from sfumato.tracks.places.places_file import load_places
+from sfumato.tracks.plan import Plan
+from sfumato.tracks.times_released import Times
+
+_LONGEST_S = 3600.0  # between two tries where one fails again and again
+
+
+def register(app: typer.Typer) -> None:
+    """Add ``watch`` to the app."""
+    app.command("watch", help="Watch a folder, and release each finished file once, without your places.")(watch)
+
+
+def watch(
+    inbox: Path = typer.Argument(..., metavar="INBOX", help="The folder into which rides come. Nothing in it changes."),
+    output: Path = typer.Option(..., "--output", "-o", help="The folder to share."),
+    places: Path | None = typer.Option(None, help="Hide the places of this file, as `sfumato hide` does."),
+    state: Path | None = typer.Option(None, help="Instead: noise that goes on from this state, as `sfumato protect`."),
+    noise: str | None = typer.Option(None, help="With --state: the size of the noise per coordinate, e.g. 30m."),
+    times: str = typer.Option("keep", help="keep, shift, relative, drop or coarse:5min: which times are released."),
+    keep: list[str] = typer.Option([], help="Keep this field where there is one, e.g. elevation; repeat for more."),
+    refuse_found: str | None = typer.Option(
+        None, "--refuse-if-found", help="Share nothing if an attacker comes nearer to any place than this (e.g. 150m)."
+    ),
+    unnamed: str = typer.Option(
+        "warn", help="Rides begin or end repeatedly outside every zone, or somebody slept: refuse, or warn."
+    ),
+    certificate: Path | None = typer.Option(None, help="Where the certificate goes (JSON); else beside the folder."),
+    once: bool = typer.Option(False, "--once", help="Release what is finished, and end: for timers and cron."),
+    settle: str = typer.Option("20s", help="A file is finished when nothing touched it for so long."),
+    every: str = typer.Option("60s", help="Look at least so often (at once, where the system says that files came)."),
+    time_zone: str | None = typer.Option(None, help="Time zone of times that name none, e.g. Europe/Paris or UTC."),
+    one_person: bool = typer.Option(False, "--one-person", help="All rows of every table are one person's."),
+    passphrase_file: Path | None = typer.Option(None, help="Open places file or state with this file's passphrase."),
+) -> None:
+    """Killed at any moment, it goes on where it was. What is printed holds no place, no name of a file and no time of a
+    ride; the private folder beside the output has a summary of every file."""
+    if (places is None) == (state is None):
+        raise InputError("What shall be done with a file?", "Give --places to hide places, or --state to add noise.")
+    if (state is None) != (noise is None):
+        raise InputError("--state and --noise belong together.", "Say --state me.state --noise 30m.")
+    if not inbox.is_dir():
+        raise InputError(f"There is no folder {inbox}.", "Make it first: a name that is mistyped would wait for ever.")
+    settle_s, every_s, passphrase = duration_s(settle), duration_s(every), passphrase_in(passphrase_file)
+    reading = SourceReading(None, time_zone, None, tuple(canonical(name) for name in keep), one_person)
+    shown, file = Times.parse(times), certificate or certificate_beside(output)
+    limit_m = None if refuse_found is None else length_m(refuse_found)
+    plan = None if noise is None else Plan(noise_m=length_m(noise), prior_class="year", times=times, keep=tuple(keep))
+    bell, before, pause_s, said = Doorbell(inbox), None, every_s, ""
+    while True:
+        ready, soonest_s = finished(inbox, settle_s)
+        code = 0
+        if ready and ready != before:
+            asked = Unnamed(output, unnamed, [], quiet=True)
+
+            def hear(leaks: tuple[PlaceLeak, ...], unvisited: tuple[str, ...]) -> None:
+                if limit_m is not None:
+                    refuse_if_found(leaks, limit_m)
+
+            faces = Faces(tested=hear, certified=lambda document: write_certificate(file, document), unnamed=asked)
+            how = Sharing(reading, state, passphrase, faces=faces, ready=frozenset(ready).__contains__)
+            try:
+                if plan is not None:
+                    done = protect_archive([inbox], output, plan, how)
+                else:
+                    assert places is not None
+                    done = hide_archive([inbox], output, load_places(places, passphrase=passphrase), how, times=shown)
+            except SfumatoError as error:
+                if once:
+                    raise
+                words, pause_s = f"{error.what} {error.advice}", min(2 * pause_s, _LONGEST_S)
+            else:
+                write_text(done.private / SUMMARY_NAME, rows_csv(done.rows), private=True)
+                words, code = _said(done, len(asked.found)), _code(done)
+                before, pause_s = ready, every_s
+            if words != said:
+                typer.echo(f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {words}")
+            said = words
+        if once:
+            raise typer.Exit(code)
+        bell.wait(pause_s if soonest_s is None else min(pause_s, soonest_s + 0.1))
+
+
+def _code(done: ArchiveResult) -> int:
+    return 1 if done.lies_open or done.strangers or any(row.unreleased for row in done.rows) else 0
+
+
+def _said(done: ArchiveResult, unnamed: int) -> str:
+    """One line without a place, a name or a time."""
+    parts = [f"{count_of(sum(row.new for row in done.rows), 'new file')}, {done.shared} in {done.private.stem}."]
+    if unreleased := sum(row.unreleased for row in done.rows):
+        parts.append(f"NOT RELEASED: {count_of(unreleased, 'file')}, see {done.private / SUMMARY_NAME}.")
+    if done.lies_open:
+        parts.append("STILL FOUND: a place lies open in files shared before; sfumato hide --again says what to do.")
+    if done.strangers:
+        parts.append(f"NOT COVERED: {count_of(len(done.strangers), 'file')} that did not come from here.")
+    if unnamed:
+        parts.append(f"Without a zone: {count_of(unnamed, 'place')} of rides' ends or nights; sfumato hide lists them.")
+    return " ".join(parts)
