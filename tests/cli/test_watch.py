@@ -58,6 +58,8 @@ def test_finished_files_are_released_once_and_unfinished_ones_wait(folder: Path)
     assert out.endswith("Z 1 new file, 2 in shared.\n")
     assert before.items() < shared(folder).items()
     assert watched(folder, "--settle", "0s")[1].endswith("Z 0 new files, 2 in shared.\n")
+    said = json.loads(watched(folder, "--settle", "0s", "--json")[1])
+    assert (said["ok"], said["new"], said["shared"], said["unreleased"]) == (True, 0, 2, 0)
     assert run("verify", "shared", folder=folder)[0] == 0
 
 
@@ -87,7 +89,7 @@ def test_places_outside_every_zone_are_counted_or_refused(folder: Path) -> None:
     code, _, err = watched(folder, "--settle", "0s", "--unnamed", "refuse")
     assert (code, (folder / "shared").exists()) == (2, False)
     assert "Nothing was written" in err
-    assert "Without a zone: 1 place" in watched(folder, "--settle", "0s")[1]
+    assert "No zone covers 1 place" in watched(folder, "--settle", "0s")[1]
 
 
 def test_a_file_that_grows_is_released_in_parts_also_with_noise(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json as json_module
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from sfumato.cli.tracks.archive_faces import passphrase_in, rows_csv, write_cert
 from sfumato.cli.tracks.unnamed import Unnamed
 from sfumato.tracks.certificates.document import certificate_beside
 from sfumato.tracks.folders.rides.hide import hide_archive
-from sfumato.tracks.folders.rides.inbox import Doorbell, finished
+from sfumato.tracks.folders.rides.inbox import Doorbell, files_ready
 from sfumato.tracks.folders.rides.protect_archive import protect_archive
 from sfumato.tracks.folders.rides.ride_job import ArchiveResult
 from sfumato.tracks.folders.rides.sharing import Faces, Sharing
@@ -26,6 +27,7 @@ from sfumato.tracks.places.places_file import load_places
 from sfumato.tracks.plan import Plan
 from sfumato.tracks.times_released import Times
 
+_READ, _WHEN = "How rides are read", "When"
 _LONGEST_S = 3600.0  # between two tries where one fails again and again
 
 
@@ -48,13 +50,26 @@ def watch(
     unnamed: str = typer.Option(
         "warn", help="Rides begin or end repeatedly outside every zone, or somebody slept: refuse, or warn."
     ),
+    json: bool = typer.Option(False, "--json", help="Print one JSON object a line and nothing else."),
     certificate: Path | None = typer.Option(None, help="Where the certificate goes (JSON); else beside the folder."),
-    once: bool = typer.Option(False, "--once", help="Release what is finished, and end: for timers and cron."),
-    settle: str = typer.Option("20s", help="A file is finished when nothing touched it for so long."),
-    every: str = typer.Option("60s", help="Look at least so often (at once, where the system says that files came)."),
-    time_zone: str | None = typer.Option(None, help="Time zone of times that name none, e.g. Europe/Paris or UTC."),
-    one_person: bool = typer.Option(False, "--one-person", help="All rows of every table are one person's."),
-    passphrase_file: Path | None = typer.Option(None, help="Open places file or state with this file's passphrase."),
+    once: bool = typer.Option(
+        False, "--once", help="Release what is finished, and end: for timers and cron.", rich_help_panel=_WHEN
+    ),
+    settle: str = typer.Option(
+        "20s", help="A file is finished when nothing touched it for so long.", rich_help_panel=_WHEN
+    ),
+    every: str = typer.Option(
+        "60s", help="Look at least so often (at once, where the system says that files came).", rich_help_panel=_WHEN
+    ),
+    time_zone: str | None = typer.Option(
+        None, help="Time zone of times that name none, e.g. Europe/Paris or UTC.", rich_help_panel=_READ
+    ),
+    one_person: bool = typer.Option(
+        False, "--one-person", help="All rows of every table are one person's.", rich_help_panel=_READ
+    ),
+    passphrase_file: Path | None = typer.Option(
+        None, help="Open places file or state with this file's passphrase.", rich_help_panel=_READ
+    ),
 ) -> None:
     """Killed at any moment, it goes on where it was. What is printed holds no place, no name of a file and no time of a
     ride; the private folder beside the output has a summary of every file."""
@@ -71,7 +86,7 @@ def watch(
     plan = None if noise is None else Plan(noise_m=length_m(noise), prior_class="year", times=times, keep=tuple(keep))
     bell, before, pause_s, said = Doorbell(inbox), None, every_s, ""
     while True:
-        ready, soonest_s = finished(inbox, settle_s)
+        ready, soonest_s = files_ready(inbox, settle_s)
         code = 0
         if ready and ready != before:
             asked = Unnamed(output, unnamed, [], quiet=True)
@@ -92,31 +107,39 @@ def watch(
                 if once:
                     raise
                 words, pause_s = f"{error.what} {error.advice}", min(2 * pause_s, _LONGEST_S)
+                counts = {"ok": False, "error": words}
             else:
                 write_text(done.private / SUMMARY_NAME, rows_csv(done.rows), private=True)
-                words, code = _said(done, len(asked.found)), _code(done)
+                counts = _counts(done, len(asked.found))
+                words, code = _said(counts, done), 0 if counts["ok"] else 1
                 before, pause_s = ready, every_s
             if words != said:
-                typer.echo(f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {words}")
+                now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+                typer.echo(json_module.dumps({"at": now, **counts}) if json else f"{now} {words}")
             said = words
         if once:
             raise typer.Exit(code)
         bell.wait(pause_s if soonest_s is None else min(pause_s, soonest_s + 0.1))
 
 
-def _code(done: ArchiveResult) -> int:
-    return 1 if done.lies_open or done.strangers or any(row.unreleased for row in done.rows) else 0
+def _counts(done: ArchiveResult, unnamed: int) -> dict[str, object]:
+    unreleased, strangers = sum(row.unreleased for row in done.rows), len(done.strangers)
+    counts = {"new": sum(row.new for row in done.rows), "shared": done.shared, "unreleased": unreleased}
+    ok = not (done.lies_open or strangers or unreleased)
+    return {"ok": ok, **counts, "strangers": strangers, "lies_open": done.lies_open, "unnamed": unnamed}
 
 
-def _said(done: ArchiveResult, unnamed: int) -> str:
+def _said(counts: dict[str, object], done: ArchiveResult) -> str:
     """One line without a place, a name or a time."""
-    parts = [f"{count_of(sum(row.new for row in done.rows), 'new file')}, {done.shared} in {done.private.stem}."]
-    if unreleased := sum(row.unreleased for row in done.rows):
-        parts.append(f"NOT RELEASED: {count_of(unreleased, 'file')}, see {done.private / SUMMARY_NAME}.")
+    words = {
+        "unreleased": f"NOT RELEASED: {{}}, see {done.private / SUMMARY_NAME}.",
+        "strangers": "NOT COVERED: {}, in the folder though not from here.",
+        "unnamed": "No zone covers {} where rides end or nights were spent; sfumato hide lists them.",
+    }
+    parts = [f"{count_of(int(str(counts['new'])), 'new file')}, {done.shared} in {done.private.stem}."]
+    for name, said in words.items():
+        if count := int(str(counts[name])):
+            parts.append(said.format(count_of(count, "place" if name == "unnamed" else "file")))
     if done.lies_open:
         parts.append("STILL FOUND: a place lies open in files shared before; sfumato hide --again says what to do.")
-    if done.strangers:
-        parts.append(f"NOT COVERED: {count_of(len(done.strangers), 'file')} that did not come from here.")
-    if unnamed:
-        parts.append(f"Without a zone: {count_of(unnamed, 'place')} of rides' ends or nights; sfumato hide lists them.")
     return " ".join(parts)

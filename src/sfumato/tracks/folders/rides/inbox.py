@@ -12,7 +12,7 @@ _CLOSED_CAME_MADE = 0x8 | 0x80 | 0x100  # of inotify: closed after writing, move
 Stamp = tuple[int, int, int]
 
 
-def finished(inbox: Path, settle_s: float) -> tuple[dict[Path, Stamp], float | None]:
+def files_ready(inbox: Path, settle_s: float) -> tuple[dict[Path, Stamp], float | None]:
     """Files that nothing has touched for ``settle_s``, with size and times; and in how many seconds the next one is.
 
     A file that is copied with an old date counts from when it came here.
