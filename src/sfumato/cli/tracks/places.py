@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json as json_module
 import re
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +21,19 @@ from sfumato.pages.report.archive_page import places_page
 from sfumato.tracks.io import read_trace
 from sfumato.tracks.io.archive import count_members, members
 from sfumato.tracks.places import area_left, find_places
-from sfumato.tracks.places.find import FoundPlace
+from sfumato.tracks.places.find import FoundPlace, day
 from sfumato.tracks.places.given_places import places_from_geojson, point_deg
 from sfumato.tracks.places.places_file import REMOVAL_MEANS, Place, Places, change_places, load_places, place_at
 
-_NEGATIVE = re.compile(r"^-[0-9.]+,")
+_NEGATIVE = re.compile(r"^-[0-9.]+([,;°\s]|$)")
+_LINE = "{:>3}  {:<6} {:>6} {:>6} {:>9} {:>5}  {:<10}  {:<10}  {}"
+_HALF = re.compile(r"""^[-+]?\d+\.?\d*(°[\d.'′"″]*)?[NSEW]?$""", re.IGNORECASE)
 _PLACES = typer.Option(..., "--places", help="Your places file (0600, made if absent). Keep it, and keep a copy.")
 _PASSPHRASE = typer.Option(None, help="Seal or open the places file with the passphrase in this file.")
 
 
 class _Coordinates(TyperCommand):
-    """A command that takes ``-33.9,151.2`` for what it is: a place in the south, not options."""
+    """A command that takes ``-33.9,151.2`` and ``-33.9 151.2`` for what they are: places in the south, not options."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         return super().parse_args(ctx, [f" {word}" if _NEGATIVE.match(word) else word for word in args])
@@ -52,6 +53,9 @@ def find(
     sources: list[Path] = typer.Argument(..., metavar="RIDES...", help="Folders, files, patterns, .gz, .zip, exports."),
     page: Path | None = typer.Option(None, "--map", help="Write a map of them (HTML, 0600, private) here."),
     most: int = typer.Option(20, help="List at most this many."),
+    places: Path | None = typer.Option(
+        None, "--places", help="Remember the numbers beside this places file, for `places add home 1 work 3`."
+    ),
     time_zone: str | None = typer.Option(None, help="Time zone of times that name none, e.g. Europe/Paris or UTC."),
     column: list[str] = typer.Option([], help="Name a table's column by role, e.g. lat=Y; repeat for more."),
     one_person: bool = typer.Option(False, "--one-person", help="All rows of every table are one person's."),
@@ -77,6 +81,8 @@ def find(
     found, read = find_places(rides), PointsRead.of(rides)
     if page is not None:
         write_text(page, places_page(found, rides), private=True)
+    if places is not None:
+        _remember(places, found)
     if json:
         listed = [_as_json(place) for place in found[:most]]
         not_read = [{"file": name, "why": why} for name, why in refused]
@@ -85,12 +91,12 @@ def find(
     what = f"{count_of(len(found), 'place')} in {count_of(len(rides), 'track')}"
     typer.echo(f"{what}. Private: keep this to yourself.")
     if found:
-        typer.echo(f"{'':>3}  {'guess':<6} {'visits':>6} {'stayed':>9} {'ends':>5}  {'first':<10}  {'last':<10}  where")
+        typer.echo(_LINE.format("", "guess", "visits", "nights", "stayed", "ends", "first", "last", "where"))
     for number, place in enumerate(found[:most], start=1):
-        typer.echo(
-            f"{number:>3}  {place.label:<6} {place.visits:>6} {place.stayed_s / 3600:>7.1f} h {place.track_ends:>5}  "
-            f"{_day(place.first_seen_s)}  {_day(place.last_seen_s)}  {place.lat_deg:.5f},{place.lon_deg:.5f}"
-        )
+        stayed, at = f"{place.stayed_s / 3600:.1f} h", f"{place.lat_deg:.5f},{place.lon_deg:.5f}"
+        first, last = day(place.first_seen_s), day(place.last_seen_s)
+        visits = (place.visits, place.nights, stayed, place.track_ends)
+        typer.echo(_LINE.format(number, place.label, *visits, first, last, at))
     if words := read.sentence():
         typer.echo(words)
     for name, why in refused:
@@ -98,14 +104,18 @@ def find(
     if page is not None:
         typer.echo(f"Map (private): {page}")
     if found:
-        first = found[0]
+        where = "1" if places is not None else f"{found[0].lat_deg:.5f},{found[0].lon_deg:.5f}"
         typer.echo("Name those to hide, for instance:")
-        typer.echo(f"  sfumato places add {first.label} {first.lat_deg:.5f},{first.lon_deg:.5f} --places me.places")
+        typer.echo(f"  sfumato places add {found[0].label} {where} --places {places or 'me.places'}")
 
 
 def add(
-    name: str = typer.Argument(..., help="What you call it, e.g. home; or a GeoJSON file of points and outlines."),
-    where: str | None = typer.Argument(None, metavar="[LAT,LON]", help="Latitude and longitude, e.g. -33.9,151.2."),
+    words: list[str] = typer.Argument(
+        ...,
+        metavar="NAME WHERE...",
+        help="Names, each with latitude and longitude (48.85,2.35) or its number of `places find --places`; or a "
+        "GeoJSON file of points and outlines.",
+    ),
     places: Path = _PLACES,
     zone: str = typer.Option("1600m", help="Radius of its zone: 400m, 800m or 1600m. Choose before you look."),
     as_drawn: bool = typer.Option(
@@ -115,7 +125,7 @@ def add(
     json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
 ) -> None:
     """The zone is a disc around a random centre, from the operating system's entropy; a second is never drawn."""
-    new = _named(name, where, zone, as_drawn)
+    new = _named(words, places, zone, as_drawn)
 
     def with_them(before: Places) -> Places:
         for place in new:
@@ -176,14 +186,54 @@ def remove(
     typer.echo(f"Removed {name}. {REMOVAL_MEANS}")
 
 
-def _named(name: str, where: str | None, zone: str, as_drawn: bool) -> tuple[Place, ...]:
-    radius_m = length_m(zone)
-    if where is not None:
-        return (place_at(name.strip(), *point_deg(where), radius_m=radius_m),)
-    file = Path(name.strip())
+def _named(words: list[str], places: Path, zone: str, as_drawn: bool) -> tuple[Place, ...]:
+    """``home 48.85,2.35``, ``home 1 work 3``, ``home 48.85 2.35``, or the places of one GeoJSON file."""
+    radius_m, left = length_m(zone), [word.strip() for word in words]
+    if len(left) == 1:
+        return _of_geojson(Path(left[0]), radius_m, as_drawn)
+    new = list[Place]()
+    while left:
+        name = left.pop(0)
+        if not left:
+            raise InputError(f"Where is {name}?", "Write: sfumato places add home 48.85,2.35 --places me.places.")
+        where = left.pop(0)
+        if left and _HALF.match(where) and _HALF.match(left[0]):  # latitude and longitude as two words
+            where = f"{where} {left.pop(0)}"
+        at = _remembered(places, int(where)) if where.isdigit() else point_deg(where)
+        new.append(place_at(name, *at, radius_m=radius_m))
+    return tuple(new)
+
+
+def _found_file(places: Path) -> Path:
+    return places.with_name(f"{places.name}.found")
+
+
+def _remember(places: Path, found: list[FoundPlace]) -> None:
+    """The numbers that were printed, for `places add`; as private as the places file, so not beside a sealed one."""
+    if places.exists() and '"sealed"' in places.read_text("utf-8"):
+        raise InputError(f"{places} is sealed, and numbers would be remembered openly.", "Leave --places out.")
+    rows = [[place.lat_deg, place.lon_deg] for place in found]
+    write_text(_found_file(places), json_module.dumps(rows), private=True)
+
+
+def _remembered(places: Path, number: int) -> tuple[float, float]:
+    file = _found_file(places)
     if not file.exists():
         raise InputError(
-            f"Where is {name.strip()}? There is no file of that name either.",
+            f"No list of places was remembered beside {places}, so number {number} is not known.",
+            f"First: sfumato places find RIDES --places {places}; or write latitude,longitude.",
+        )
+    rows = json_module.loads(file.read_text("utf-8"))
+    if not 1 <= number <= len(rows):
+        raise InputError(f"There is no place number {number}.", f"The last list has 1 to {len(rows)}.")
+    lat, lon = rows[number - 1]
+    return float(lat), float(lon)
+
+
+def _of_geojson(file: Path, radius_m: float, as_drawn: bool) -> tuple[Place, ...]:
+    if not file.exists():
+        raise InputError(
+            f"Where is {file}? There is no file of that name either.",
             "Write: sfumato places add home 48.85,2.35 --places me.places, or name a GeoJSON file.",
         )
     try:
@@ -199,16 +249,13 @@ def _zone_words(place: Place) -> str:
     return "an area as drawn" if place.zone is None else f"a zone of {place.zone.radius_m:g} m"
 
 
-def _day(moment_s: float) -> str:
-    return datetime.fromtimestamp(moment_s, UTC).strftime("%Y-%m-%d")
-
-
 def _as_json(place: FoundPlace) -> dict[str, object]:
     return {
         "label": place.label,
         "lat": place.lat_deg,
         "lon": place.lon_deg,
         "visits": place.visits,
+        "nights": place.nights,
         "stayed_s": place.stayed_s,
         "first_seen_s": place.first_seen_s,
         "last_seen_s": place.last_seen_s,

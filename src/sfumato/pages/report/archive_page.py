@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from sfumato.base.drawing.elements import bullets, element, label, path_data, picture
+from sfumato.base.arrays import BoolArray, FloatArray
+from sfumato.base.drawing.elements import bullets, element, label, path_data, picture, short
 from sfumato.base.drawing.map_sheet import drawn_places, scale_bar, sheet_around
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import count_of, format_length
@@ -20,33 +21,48 @@ from sfumato.tracks.folders.audit_archive import ArchiveAudit
 from sfumato.tracks.folders.rides.ride_job import ArchiveResult
 from sfumato.tracks.folders.staging import NOT_COVERED
 from sfumato.tracks.io import read_trace
-from sfumato.tracks.places.find import FoundPlace
+from sfumato.tracks.places.find import FoundPlace, day
+from sfumato.tracks.places.globe import surface
 from sfumato.tracks.places.places_file import Place, Places
 
 WIDTH, HEIGHT, MARGIN = 960.0, 600.0, 30.0
 _STYLE = (
-    ".track{fill:none;stroke-width:1.6;stroke:#1f6feb;opacity:.7}.track.original{stroke:#999}"
-    ".mark.zone{fill:#d97706;fill-opacity:.15;stroke:#d97706}.mark.place{fill:#b91c1c}.mark.gate{fill:#d97706}"
-    ".mark-words{font:13px sans-serif;fill:#333}.sea{fill:#f6f8fa}"
+    ".track,.mark{vector-effect:non-scaling-stroke}.track{fill:none;stroke-width:1.6;stroke:#1f6feb;opacity:.7}"
+    ".track.original{stroke:#999}.mark.zone{fill:#d97706;fill-opacity:.15;stroke:#d97706}.mark.place{fill:#b91c1c}"
+    ".mark.gate{fill:#d97706}.mark-words{font:13px sans-serif;fill:#333;paint-order:stroke;stroke:#fff;"
+    "stroke-width:3px;stroke-linejoin:round}.sea{fill:#f6f8fa}.picked{stroke:#15803d;stroke-width:3px;"
+    "vector-effect:non-scaling-stroke}.scale path{vector-effect:non-scaling-stroke}.map[tabindex]{touch-action:none;cursor:crosshair}"
 )
-_MOST_RIDES, _MOST_POINTS = 300, 400
+_BUTTONS = (
+    '<p id="map-buttons" hidden><button data-view="nearer" aria-label="Zoom in">+</button> '
+    '<button data-view="further" aria-label="Zoom out">−</button> '
+    '<button data-view="usual">Where most rides are</button> '
+    '<button data-view="all">Everything</button></p>'
+)
+_MOST_RIDES, _MOST_POINTS, _MOST_PLACES = 300, 400, 50
+_USUAL, _LEAST_USUAL_M = 4.0, 3000.0  # medians of rides' distances; metres
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mark:
-    """Something drawn at a place: a disc of ``radius_m``, a dot where that is 0, with words beside it."""
+    """Something drawn at a place: a disc of ``radius_m``, a dot where that is 0, with words beside it.
+
+    ``name`` is what a command would call it.
+    """
 
     lat_deg: float
     lon_deg: float
     kind: str
     radius_m: float = 0.0
     words: str = ""
+    name: str = ""
 
 
 def archive_map(lines: Iterable[tuple[str, Trace]], marks: Sequence[Mark], title: str) -> str:
     """Lines are (kind, trace): ``release`` or ``original``; marks are drawn over them. North is up.
 
-    Nothing to draw (files without times are no tracks) is no picture.
+    Shown at first is where most rides are: those beyond some times the median distance (a holiday) are drawn outside
+    the picture, and ``map.js`` leads there. Nothing to draw (files without times are no tracks) is no picture.
     """
     ways = []
     for kind, trace in lines:
@@ -54,27 +70,67 @@ def archive_map(lines: Iterable[tuple[str, Trace]], marks: Sequence[Mark], title
         ways.append((kind, trace.lat_deg[shown], trace.lon_deg[shown], trace.segment[shown]))
     if not ways and not marks:
         return ""
+    lat, lon = (
+        np.concatenate([*(way[k] for way in ways), [getattr(mark, name) for mark in marks]])
+        for k, name in ((1, "lat_deg"), (2, "lon_deg"))
+    )
+    often = _often(lat, lon, [len(way[1]) for way in ways] + [1] * len(marks))
     sheet = sheet_around(
-        np.concatenate([*(way[1] for way in ways), [mark.lat_deg for mark in marks]]),
-        np.concatenate([*(way[2] for way in ways), [mark.lon_deg for mark in marks]]),
+        lat[often],
+        lon[often],
         width=WIDTH,
         height=HEIGHT,
         margin=MARGIN,
         room_m=max([2.4 * mark.radius_m for mark in marks], default=0.0),
         least_m=200.0,
         rare=0.002,
+        even=True,
     )
-    pieces = [element("style", _STYLE), element("rect", class_="sea", width=WIDTH, height=HEIGHT)]
-    for kind, lat, lon, segment in ways:
-        pieces.append(element("path", class_=f"track {kind}", d=path_data(sheet.pixels(lat, lon), segment)))
-    for mark in marks:
-        x, y = sheet.pixels(np.array([mark.lat_deg]), np.array([mark.lon_deg]))[0].tolist()
-        radius = max(mark.radius_m / sheet.metres_per_px, 3.0)
-        pieces.append(element("circle", class_=f"mark {mark.kind}", cx=x, cy=y, r=radius))
+    pixels = sheet.pixels(lat, lon)
+    pieces = [element("style", _STYLE), element("rect", class_="sea", x=-1e6, y=-1e6, width=2e6, height=2e6)]
+    begin = 0
+    for kind, _, _, segment in ways:
+        way = pixels[begin : begin + len(segment)]
+        pieces.append(element("path", class_=f"track {kind}", d=path_data(way, segment)))
+        begin += len(segment)
+    taken: list[tuple[float, float, float, float]] = []
+    for mark, (x, y) in zip(marks, pixels[begin:].tolist(), strict=True):
+        radius, dot = max(mark.radius_m / sheet.metres_per_px, 3.0), "" if mark.radius_m else " dot"
+        where = {"data_lat": f"{mark.lat_deg:.5f}", "data_lon": f"{mark.lon_deg:.5f}", "data_name": mark.name}
+        told = where if mark.name else {}
+        pieces.append(element("circle", class_=f"mark {mark.kind}{dot}", cx=x, cy=y, r=radius, **told))
         if mark.words:
-            pieces.append(label(x + 6, y - 6, mark.words, class_="mark-words"))
+            pieces.append(_words(mark.words, x, y, taken))
+    low, high = pixels.min(axis=0).tolist(), pixels.max(axis=0).tolist()
     pieces.append(scale_bar(MARGIN, HEIGHT - 16, sheet.metres_per_px, 260))
-    return picture(WIDTH, HEIGHT, *pieces, title=title, class_="map")
+    turned = {"lat": sheet.lat0, "lon": sheet.lon0, "east": sheet.centre[0], "north": sheet.centre[1]}
+    said = {f"data_{name}": repr(value) for name, value in (*turned.items(), ("mpp", sheet.metres_per_px))}
+    extent = " ".join(short(value) for value in (*low, *high))
+    return picture(WIDTH, HEIGHT, *pieces, title=title, class_="map", data_all=extent, **said)
+
+
+def _often(lat: FloatArray, lon: FloatArray, sizes: Sequence[int]) -> BoolArray:
+    """Which points belong to rides that go where most of them go."""
+    number = np.repeat(np.arange(len(sizes)), sizes)
+    first = np.searchsorted(number, np.arange(len(sizes)))
+    middle = surface(lat[first], lon[first])
+    away = np.linalg.norm(middle - np.median(middle, axis=0), axis=1)
+    near = away <= max(_USUAL * float(np.median(away)), _LEAST_USUAL_M)
+    points = surface(lat, lon) - np.median(middle, axis=0)
+    within = np.linalg.norm(points, axis=1) <= 2 * max(_USUAL * float(np.median(away)), _LEAST_USUAL_M)
+    often: BoolArray = near[number] & within
+    return often
+
+
+def _words(words: str, x: float, y: float, taken: list[tuple[float, float, float, float]]) -> str:
+    """A label beside its dot where it covers no other one; without room it is left to the list below the map."""
+    long = 7.0 * len(words)
+    for right, lower in ((x + 6, y - 6), (x + 6, y + 14), (x - 6 - long, y - 6), (x - 6 - long, y + 14)):
+        box = (right, lower - 13, right + long, lower + 4)
+        if not any(box[0] < t[2] and t[0] < box[2] and box[1] < t[3] and t[1] < box[3] for t in taken):
+            taken.append(box)
+            return label(right, lower, words, class_="mark-words", data_x=x, data_y=y)
+    return label(x + 6, y - 6, words, class_="mark-words", data_x=x, data_y=y, display="none")
 
 
 def private_page(done: ArchiveResult, places: Places, out: Path) -> str:
@@ -89,11 +145,12 @@ def private_page(done: ArchiveResult, places: Places, out: Path) -> str:
     return page(
         "A shared archive (private)",
         "<strong>Private.</strong> This page shows your places. Keep it to yourself.",
-        private_map(done, places, out),
+        f"{private_map(done, places, out)}{_BUTTONS}",
         section("Can I still be found?", bullets([*(leak.sentence() for leak in done.leaks), *near])),
         section("What was kept", bullets([kept_words(kept)] if kept else [])),
         section("What is not covered", bullets(NOT_COVERED)),
         section("Every file", table(("file", "points in", "out", "what"), rows)),
+        script="map.js",
     )
 
 
@@ -130,21 +187,24 @@ def public_page(done: ArchiveResult, out: Path) -> str:
 
 
 def places_page(found: list[FoundPlace], rides: list[Trace]) -> str:
-    """Where somebody was found to stay: for their eyes only."""
+    """Where somebody was found to stay: for their eyes only. A click on the map writes the command that names it."""
+    names = [one.label if one.label != "place" else f"place-{number}" for number, one in enumerate(found, start=1)]
     marks = [
-        Mark(place.lat_deg, place.lon_deg, "place", 0.0, f"{number} {place.label}")
-        for number, place in enumerate(found[:50], start=1)
+        Mark(place.lat_deg, place.lon_deg, "place", 0.0, f"{number} {place.label}", name)
+        for number, (place, name) in enumerate(zip(found[:_MOST_PLACES], names, strict=False), start=1)
     ]
-    lines = [
-        f"{number} {place.label}: {count_of(place.visits, 'visit')}, {place.stayed_s / 3600:.1f} h, "
-        f"{place.lat_deg:.5f},{place.lon_deg:.5f}"
+    rows = [
+        (number, place.label, place.visits, place.nights, f"{place.stayed_s / 3600:.1f} h", place.track_ends,
+         day(place.first_seen_s), day(place.last_seen_s), f"{place.lat_deg:.5f},{place.lon_deg:.5f}")
         for number, place in enumerate(found, start=1)
-    ]
+    ]  # fmt: skip
     return page(
         "Places found (private)",
         "<strong>Private.</strong> This page shows where you stay. Keep it to yourself.",
-        archive_map([("original", ride) for ride in rides[:_MOST_RIDES]], marks, "Rides and places"),
-        section("Places", bullets(lines)),
+        archive_map([("original", ride) for ride in rides[:_MOST_RIDES]], marks, "Rides and places")
+        + f'{_BUTTONS}<p><code id="picked"></code></p>',
+        section("Places", table(("", "guess", "visits", "nights", "stayed", "ends", "first", "last", "where"), rows)),
+        script="map.js",
     )
 
 

@@ -12,7 +12,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'{script}; base-uri 'none
 
 
 def style_or_script(name: str) -> str:
-    """The text of ``page.css`` or ``page.js``."""
+    """The text of ``page.css``, ``page.js`` or ``map.js``."""
     return resources.files("sfumato.pages.report").joinpath(name).read_text(encoding="utf-8")
 
 
@@ -29,8 +29,8 @@ def html_page(title: str, *body: str, style: str = "", script: str = "") -> str:
     )
 
 
-def page(title: str, banner: str, drawn: str, *sections: str, style: str = "") -> str:
-    """A page of sections under a picture; private where its title says so."""
+def page(title: str, banner: str, drawn: str, *sections: str, style: str = "", script: str = "") -> str:
+    """A page of sections under a picture, with a ``script`` by name; private where its title says so."""
     kind = "private" if "(private)" in title else "public"
     return html_page(
         title,
@@ -39,6 +39,7 @@ def page(title: str, banner: str, drawn: str, *sections: str, style: str = "") -
         *sections,
         "<footer><p>This page asks nothing of any server.</p></footer>",
         style=style,
+        script=f"<script>{style_or_script(script)}</script>" if script else "",
     )
 
 

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from itertools import pairwise
 
 import numpy as np
@@ -58,6 +59,7 @@ class FoundPlace:
     track_ends: int
     scatter_m: float
     night_h: float = 0.0
+    nights: int = 0
 
     def __repr__(self) -> str:
         return f"<FoundPlace {self.label}, {count_of(self.visits, 'visit')}, not shown where>"
@@ -100,7 +102,8 @@ def _places_of(events: _Events) -> list[FoundPlace]:
         if visits < 2 and stayed < LONG_STAY_S:
             continue
         spent = hours[mine].sum(axis=0)
-        found.append((replace(_record(events, mine, visits, stayed), night_h=float(spent[0])), spent))
+        record = replace(_record(events, mine, visits, stayed), night_h=float(spent[0]), nights=_nights(events, mine))
+        found.append((record, spent))
     return _labelled(found)
 
 
@@ -279,6 +282,26 @@ def _hours(events: _Events) -> FloatArray:
             counts = live if column == 0 else live & ((day + _EPOCH_WEEKDAY) % 7 < 5)
             out[:, column] += np.where(counts, overlap, 0.0)
     return out
+
+
+def _nights(events: _Events, mine: BoolArray) -> int:
+    """In how many nights (22 to 6 by the sun) somebody was there for an hour in all."""
+    spent: dict[int, float] = {}
+    lon = degrees(events.points[mine])[1]
+    for start, stop in zip(
+        events.from_s[mine] + lon / 15 * _HOUR_S, events.to_s[mine] + lon / 15 * _HOUR_S, strict=True
+    ):
+        for night in range(int((start - 6 * _HOUR_S) // _DAY_S), int((min(stop, start + 14 * _DAY_S)) // _DAY_S) + 1):
+            low = night * _DAY_S + 22 * _HOUR_S
+            over = min(stop, low + 8 * _HOUR_S) - max(start, low)
+            if over > 0:
+                spent[night] = spent.get(night, 0.0) + over
+    return sum(seconds >= _HOUR_S for seconds in spent.values())
+
+
+def day(moment_s: float) -> str:
+    """The date of a moment, in UTC."""
+    return datetime.fromtimestamp(moment_s, UTC).strftime("%Y-%m-%d")
 
 
 def _labelled(found: list[tuple[FoundPlace, FloatArray]]) -> list[FoundPlace]:
