@@ -86,6 +86,7 @@ def watch(
     plan = None if noise is None else Plan(noise_m=length_m(noise), prior_class="year", times=times, keep=tuple(keep))
     bell, before, pause_s, said = Doorbell(inbox), None, every_s, ""
     while True:
+        bell.listen()
         ready, soonest_s = files_ready(inbox, settle_s)
         code = 0
         if ready and ready != before:

@@ -31,7 +31,8 @@ _STYLE = (
     ".track.original{stroke:#999}.mark.zone{fill:#d97706;fill-opacity:.15;stroke:#d97706}.mark.place{fill:#b91c1c}"
     ".mark.gate{fill:#d97706}.mark-words{font:13px sans-serif;fill:#333;paint-order:stroke;stroke:#fff;"
     "stroke-width:3px;stroke-linejoin:round}.sea{fill:#f6f8fa}.picked{stroke:#15803d;stroke-width:3px;"
-    "vector-effect:non-scaling-stroke}.scale path{vector-effect:non-scaling-stroke}.map[tabindex]{touch-action:none;cursor:crosshair}"
+    "vector-effect:non-scaling-stroke}.scale path{vector-effect:non-scaling-stroke}"
+    ".map[tabindex]{touch-action:none;cursor:crosshair}"
 )
 _BUTTONS = (
     '<p id="map-buttons" hidden><button data-view="nearer" aria-label="Zoom in">+</button> '
@@ -193,11 +194,11 @@ def places_page(found: list[FoundPlace], rides: list[Trace]) -> str:
         Mark(place.lat_deg, place.lon_deg, "place", 0.0, f"{number} {place.label}", name)
         for number, (place, name) in enumerate(zip(found[:_MOST_PLACES], names, strict=False), start=1)
     ]
-    rows = [
-        (number, place.label, place.visits, place.nights, f"{place.stayed_s / 3600:.1f} h", place.track_ends,
-         day(place.first_seen_s), day(place.last_seen_s), f"{place.lat_deg:.5f},{place.lon_deg:.5f}")
-        for number, place in enumerate(found, start=1)
-    ]  # fmt: skip
+    rows = []
+    for number, one in enumerate(found, start=1):
+        stayed, at = f"{one.stayed_s / 3600:.1f} h", f"{one.lat_deg:.5f},{one.lon_deg:.5f}"
+        seen = (day(one.first_seen_s), day(one.last_seen_s))
+        rows.append((number, one.label, one.visits, one.nights, stayed, one.track_ends, *seen, at))
     return page(
         "Places found (private)",
         "<strong>Private.</strong> This page shows where you stay. Keep it to yourself.",

@@ -42,15 +42,19 @@ class Doorbell:
         begin = getattr(self._libc, "inotify_init1", None)
         self._handle: int = -1 if begin is None else begin(os.O_NONBLOCK | os.O_CLOEXEC)
 
-    def wait(self, seconds: float) -> None:
-        """Until something comes, at most so long."""
+    def listen(self) -> None:
+        """From now on; before one looks, so that nothing comes unheard in between."""
         if self._libc is None or self._handle < 0:
-            time.sleep(seconds)
             return
         for folder in (
             self.inbox,
             *(path for path in self.inbox.rglob("*") if path.is_dir()),
         ):  # again: no second watch
             self._libc.inotify_add_watch(self._handle, os.fsencode(folder), _CLOSED_CAME_MADE)
-        if select.select([self._handle], [], [], seconds)[0]:
+
+    def wait(self, seconds: float) -> None:
+        """Until something has come since :meth:`listen`, at most so long."""
+        if self._handle < 0:
+            time.sleep(seconds)
+        elif select.select([self._handle], [], [], seconds)[0]:
             os.read(self._handle, 1 << 16)
