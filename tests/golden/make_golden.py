@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sfumato.base.randomness import randomness
 from sfumato.base.things.frames import displace, snap
 from sfumato.base.things.grid import Grid
+from sfumato.collect.client.blind_tickets import KIND
 from sfumato.collect.client.exact_draw import WORDS_PER_REPORT, cell_from_words, integer_weights, probabilities, weights
 from sfumato.collect.client.public_log import head_words
 from sfumato.collect.client.reveals import reveals
@@ -26,6 +27,7 @@ from sfumato.tracks.live.live_trace import advance, displacement, live_budget, n
 from sfumato.tracks.noise.multiscale.ladder import shipped_ladder
 
 HERE = Path(__file__).resolve().parent
+RFC = json.loads((HERE / "rfc9474.json").read_text())
 
 
 def _hex_words(number: int) -> str:
@@ -205,9 +207,11 @@ def offers() -> dict[str, Any]:
         "text for a number": (signed(beta_per_m="0.001"), "number"),
     }
 
-    def logged(*versions: str, before: tuple[str, str] = ("11" * 32, "22" * 32)) -> list[dict[str, Any]]:
+    def logged(
+        *versions: str, before: tuple[str, str] = ("11" * 32, "22" * 32), good: str = good["version"]
+    ) -> list[dict[str, Any]]:
         log: list[dict[str, Any]] = []
-        for index, version in enumerate([*before, good["version"], *versions]):
+        for index, version in enumerate([*before, good, *versions]):
             previous = log[-1]["entry"] if log else "0" * 64
             entry = log_entry(campaign="golden", index=index, cycle=index + 1, version=version, previous=previous)
             log.append(
@@ -240,7 +244,42 @@ def offers() -> dict[str, Any]:
         changed[name] = {"document": document, "log": logged(document["version"]), "field": field}
     jumped = c.copy()
     jumped[0] *= 0.1
+
+    # Rounds with blind tickets: the key is that of the RFC's vectors, so that every test can sign with it.
+    modulus = int(RFC["vectors"][0]["n"], 16).to_bytes(512)
+    told = {"kind": KIND, "key": to_base64url(modulus), "opened_at_s": 1_000_000, "round_s": 86_400}
+    alone = {
+        **told,
+        "key": to_base64url(modulus[:-2] + b"\xff\xff"),
+    }  # for one person alone
+    rounds = {name: signed(tickets=one) for name, one in {"good": told, "alone": alone}.items()}
+
+    def attempt(field: str, log_of: str, document: dict[str, Any]) -> dict[str, Any]:
+        return {"document": document, "field": field, "log": logged(document["version"], good=log_of)}
+
+    blind = {
+        **rounds, "log": logged(good=rounds["good"]["version"]), "alone_log": logged(good=rounds["alone"]["version"]),
+        "next": attempt("", rounds["good"]["version"], signed(cycle=4, tickets=alone)),
+        "changed": {
+            "with tickets that can be linked": attempt("tickets", rounds["good"]["version"], signed(cycle=4)),
+            "in shorter rounds": attempt(
+                "round_s", rounds["good"]["version"], signed(cycle=4, tickets={**told, "round_s": 60})
+            ),
+        },
+        "joined_linkable": attempt("tickets", good["version"], signed(cycle=4, tickets=told)),
+        "refused": {
+            name: {"document": signed(tickets={**told, **change}), "word": word}
+            for name, (change, word) in {
+                "a small key": ({"key": to_base64url(modulus[:128])}, "2048"),
+                "an even key": ({"key": to_base64url(modulus[:-1] + b"\0")}, "2048"),
+                "another kind of ticket": ({"kind": "RSABSSA-SHA384-PSS-Deterministic"}, "kind of ticket"),
+                "a round without length": ({"round_s": 0}, "whole seconds"),
+                "a field too many": ({"for": "you"}, "unknown fields"),
+            }.items()
+        },
+    }  # fmt: skip
     return {
+        "blind": blind,
         "public_key": public, "good": good, "log": logged(), "changed": changed,
         "other_log": logged(before=("33" * 32, "22" * 32)), "next_log": logged(signed(cycle=4)["version"]),
         "other_next_log": logged(signed(cycle=4)["version"], before=("33" * 32, "22" * 32)),

@@ -86,14 +86,14 @@ export interface CampaignAnswer {
 
 /** A new campaign. Give beta_per_m or epsilon_per_km; the cycle is due by time, by reports, or both. */
 export interface CampaignRequest {
-  name: string;
-  title?: string;
   question?: string;
   description?: string;
   organiser?: string;
   contact?: string;
   language?: "" | "en" | "fr" | "de" | "es";
   ends_at_s?: number | null;
+  name: string;
+  title?: string;
   grid: { south: number; west: number; north: number; east: number; cell_size_m: number };
   beta_per_m?: number | null;
   epsilon_per_km?: number | null;
@@ -107,12 +107,19 @@ export interface CampaignRequest {
   cycle_classes?: "none" | "weekday-weekend" | "parts-of-day" | "weekday-weekend-parts-of-day";
   time_zone?: string;
   promise?: "epsilon" | "mutual-information";
+  tickets?: "blind" | "linkable";
   relayed?: boolean;
   relayed_cap_reports?: number | null;
 }
 
 /** A campaign and its current cycle. */
 export interface CampaignView {
+  question?: string;
+  description?: string;
+  organiser?: string;
+  contact?: string;
+  language?: "" | "en" | "fr" | "de" | "es";
+  ends_at_s?: number | null;
   title: string;
   grid: GridFields;
   beta_per_m: number;
@@ -128,12 +135,7 @@ export interface CampaignView {
   epoch_cycles?: number | null;
   cycle_classes?: "none" | "weekday-weekend" | "parts-of-day" | "weekday-weekend-parts-of-day";
   time_zone?: string;
-  description?: string;
-  contact?: string;
-  question?: string;
-  organiser?: string;
-  language?: "" | "en" | "fr" | "de" | "es";
-  ends_at_s?: number | null;
+  tickets?: "blind" | "linkable";
   name: string;
   cells: number;
   two_beta_per_km: number;
@@ -300,6 +302,12 @@ export interface DashboardAnswer {
 
 /** The same with the address of the dashboard's map tiles, where the operator chose one. */
 export interface DashboardCampaignView {
+  question?: string;
+  description?: string;
+  organiser?: string;
+  contact?: string;
+  language?: "" | "en" | "fr" | "de" | "es";
+  ends_at_s?: number | null;
   title: string;
   grid: GridFields;
   beta_per_m: number;
@@ -315,12 +323,7 @@ export interface DashboardCampaignView {
   epoch_cycles?: number | null;
   cycle_classes?: "none" | "weekday-weekend" | "parts-of-day" | "weekday-weekend-parts-of-day";
   time_zone?: string;
-  description?: string;
-  contact?: string;
-  question?: string;
-  organiser?: string;
-  language?: "" | "en" | "fr" | "de" | "es";
-  ends_at_s?: number | null;
+  tickets?: "blind" | "linkable";
   name: string;
   cells: number;
   two_beta_per_km: number;
@@ -627,20 +630,21 @@ export interface TextsRequest {
   ends_at_s?: number | null;
 }
 
-/** A ticket for one report. */
+/** A ticket for one report, or where tickets are blind, the signature of the blinded one in hexadecimal. */
 export interface TicketAnswer {
   ok: boolean;
   error: string | null;
   errors: string[];
   status: number;
   ticket: string;
-  expires_at_s: number;
+  expires_at_s: number | null;
 }
 
 /** A device asks for its ticket of a cycle. */
 export interface TicketRequest {
   cycle: number;
   device: string;
+  blinded?: string | null;
 }
 
 /** A token, shown once. */

@@ -5,6 +5,7 @@
  * In a web page the store is that site's localStorage, so one ledger per site; an installed client can pass a store of
  * its own and keep one ledger across servers.
  */
+import type { KeptTicket } from "./blind.js";
 import { BudgetExceeded, must, SfumatoError } from "./errors.js";
 import type { Memory } from "./offer.js";
 
@@ -22,6 +23,9 @@ export interface KeptReport {
   drawn_at_s: number;
   /** What the channel it was drawn from gives away, by the names of the Python client. */
   reveals?: Record<string, number | boolean>;
+  ticket?: KeptTicket;
+  /** When it goes, where this device waits: a random moment that says nothing about when the ticket was asked for. */
+  send_at_s?: number;
 }
 
 export interface CampaignMemory extends Memory {

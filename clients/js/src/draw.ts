@@ -7,7 +7,7 @@
  * cell whose cumulative W exceeds floor(U * sum(W) / 2^1280). Same words and same passes whatever the place.
  */
 import type { GridFields } from "./api.js";
-import { must } from "./errors.js";
+import { must, Refused } from "./errors.js";
 
 export type Grid = Readonly<GridFields>;
 
@@ -107,4 +107,13 @@ export function hex(bytes: Uint8Array): string {
 
 export function randomHex(bytes: number): string {
   return hex(crypto.getRandomValues(new Uint8Array(bytes)));
+}
+
+/** The bytes of base64url text. */
+export function bytesOf(base64url: string): Uint8Array<ArrayBuffer> {
+  try {
+    return Uint8Array.from(atob(base64url.replace(/-/g, "+").replace(/_/g, "/")), (char) => char.charCodeAt(0));
+  } catch {
+    throw new Refused("A key or signature is not base64url.", "Do not take part.");
+  }
 }

@@ -1,6 +1,7 @@
 /** The channel a server offers, checked before any place is looked at. Same checks as `sfumato.collect.client.offer`. */
 import type { CampaignView, ChannelAnswer, LogEntryView } from "./api.js";
-import { checkRange, type Grid, hex } from "./draw.js";
+import { type TicketTerms, ticketTerms } from "./blind.js";
+import { bytesOf, checkRange, type Grid, hex } from "./draw.js";
 import { must, Refused, TermsChanged } from "./errors.js";
 import { metresPerDegree, type Reveals, reveals } from "./reveals.js";
 
@@ -48,6 +49,8 @@ export interface Offer {
   /** Every normaliser is alike, so that epsilon is beta and not up to twice it: the tight channel. */
   readonly tight: boolean;
   readonly reveals: Reveals;
+  /** The round's key, where tickets are blind; undefined: the operator can link each to its report. */
+  readonly tickets: TicketTerms | undefined;
 }
 
 /** What the device remembers of a campaign besides its reports. */
@@ -71,14 +74,6 @@ const utf8 = (text: string) => new TextEncoder().encode(text);
 
 export async function sha256Hex(text: string): Promise<string> {
   return hex(new Uint8Array(await crypto.subtle.digest("SHA-256", utf8(text))));
-}
-
-function bytesOf(base64url: string): Uint8Array<ArrayBuffer> {
-  try {
-    return Uint8Array.from(atob(base64url.replace(/-/g, "+").replace(/_/g, "/")), (char) => char.charCodeAt(0));
-  } catch {
-    throw new Refused("A key or signature is not base64url.", "Do not take part.");
-  }
 }
 
 /** Ed25519 by WebCrypto. */
@@ -195,7 +190,8 @@ export async function checkOffer(document: unknown, caps: Caps, pinnedKey?: stri
   const channel = JSON.parse(payload) as Record<string, unknown>;
   const { reporting } = channel;
   const epochs = reporting === "once-per-epoch";
-  const fields = `beta_per_m,campaign,cycle,${epochs ? "epoch_cycles," : ""}floor,grid,output_weights,reporting`;
+  const blind = "tickets" in channel;
+  const fields = `beta_per_m,campaign,cycle,${epochs ? "epoch_cycles," : ""}floor,grid,output_weights,reporting${blind ? ",tickets" : ""}`;
   must(Object.keys(channel).sort().join() === fields, "The channel has missing or unknown fields.");
   if (reporting !== "every-cycle" && reporting !== "once" && reporting !== "once-per-epoch")
     throw new Refused("The reporting policy is unknown.");
@@ -235,6 +231,7 @@ export async function checkOffer(document: unknown, caps: Caps, pinnedKey?: stri
     epoch: reportEpoch(reporting, cycle, epochCycles),
     tight: told.exact && 2 * told.epsilonPerKm <= told.twoBetaPerKm * (1 + 1e-6),
     reveals: told,
+    tickets: blind ? ticketTerms(channel.tickets) : undefined,
   };
 }
 
@@ -258,7 +255,7 @@ export function packLogWeights(c: readonly number[]): string {
   return btoa(text);
 }
 
-/** What a device agrees to when it joins: every field of the grid, beta and what it promises, floor and rhythm. */
+/** What a device agrees to when it joins: every field of the grid, beta and what it promises, floor, rhythm and tickets. */
 export function terms(offer: Offer): Terms {
   const { rows, columns } = offer.grid;
   return {
@@ -270,14 +267,19 @@ export function terms(offer: Offer): Terms {
     floor: offer.floor,
     reporting: offer.reporting,
     epoch_cycles: offer.epochCycles ?? null,
+    tickets: offer.tickets === undefined ? "linkable" : "blind",
+    round_s: offer.tickets?.roundS ?? null,
   };
 }
 
 /** The names of what is no longer as this device agreed to it; none before it has joined. */
 export function changedTerms(offer: Offer, { agreed }: Memory): string[] {
-  const now = terms(offer);
-  return agreed === undefined ? [] : Object.keys(now).filter((name) => agreed[name] !== now[name]);
+  const [now, then] = [terms(offer), joinedTerms(agreed)];
+  return agreed === undefined ? [] : Object.keys(now).filter((name) => then[name] !== now[name]);
 }
+
+/** Whoever joined before there was a choice agreed to the tickets there were. */
+const joinedTerms = (agreed: Terms | undefined): Terms => ({ tickets: "linkable", round_s: null, ...agreed });
 
 const JOIN_AGAIN = "Do not take part, or if you agree to that, join it again as a new campaign.";
 
@@ -296,7 +298,7 @@ export function checkAgainstMemory(offer: Offer, memory: Memory, caps: Caps): vo
   );
   for (const name of changedTerms(offer, memory))
     throw new TermsChanged(
-      `The campaign's ${name} was ${memory.agreed?.[name]} when this device joined, and is now ${terms(offer)[name]}.`,
+      `The campaign's ${name} was ${joinedTerms(memory.agreed)[name]} when this device joined, and is now ${terms(offer)[name]}.`,
       JOIN_AGAIN,
     );
   const last = memory.last_cycle;

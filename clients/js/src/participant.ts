@@ -4,6 +4,7 @@
  * shows the same report, wherever the person is by then. A resent report keeps its cell, version and key.
  */
 import type { ReportAnswer, ReportRequest, TicketAnswer, TicketRequest } from "./api.js";
+import { blindTicket, reportMomentS, signatureFrom } from "./blind.js";
 import { type CampaignMemory, Device, type DeviceMemory, debit, type KeptReport } from "./device.js";
 import { cellFromWords, locate, randomHex, systemWords, WORDS_PER_REPORT, weights } from "./draw.js";
 import { must, NotSent, NotYet, SfumatoError } from "./errors.js";
@@ -39,6 +40,8 @@ export interface ParticipantOptions {
   /** Pins the server's key from elsewhere; without it the first key seen is pinned. */
   publicKey?: string;
   longestDelayS?: number;
+  /** This program stays: a report goes at a random moment of the round's second half, where tickets are blind. */
+  keepsRunning?: boolean;
 }
 
 /** A server's answer: whatever it holds is looked at before it is believed. */
@@ -54,6 +57,7 @@ export class Participant {
   readonly caps: Caps;
   readonly #key: string | undefined;
   readonly #longestDelayS: number;
+  readonly #keepsRunning: boolean;
 
   constructor(url: string, campaign: string, options: ParticipantOptions = {}) {
     this.url = address(url);
@@ -62,6 +66,7 @@ export class Participant {
     this.caps = { ...DEFAULT_CAPS, ...options.caps };
     this.#key = options.publicKey;
     this.#longestDelayS = options.longestDelayS ?? 10;
+    this.#keepsRunning = options.keepsRunning ?? false;
   }
 
   #ours(memory: DeviceMemory): CampaignMemory {
@@ -153,6 +158,9 @@ export class Participant {
   async prepare(latDeg: number, lonDeg: number, offer: Offer, { early = false } = {}): Promise<Prepared> {
     const cell = locate(offer.grid, latDeg, lonDeg);
     const turn = early ? offer.cycle : await this.turn(offer);
+    const ticket = offer.tickets && (await blindTicket(offer.tickets));
+    const waits = this.#keepsRunning && !early && offer.tickets?.roundS !== undefined;
+    const moment = waits ? reportMomentS(offer.tickets!, Date.now() / 1000, share()) : undefined;
     return this.device.change((memory) => {
       const ours = this.#ours(memory);
       const kept = ours.reports[offer.epoch];
@@ -161,6 +169,11 @@ export class Participant {
         throw new NotYet(
           `This device's turn in this epoch is cycle ${turn}, and this is cycle ${offer.cycle}.`,
           "Come back then: reports spread over the epoch. Or report now (early).",
+        );
+      if (waits && moment === undefined)
+        throw new NotYet(
+          "This is the second half of the round, in which only those report who asked for a ticket before.",
+          "Come back when the next round has begun. Or report now (early).",
         );
       checkAgainstMemory(offer, ours, this.caps);
       this.#refuseAnotherAddress(memory, offer);
@@ -186,6 +199,8 @@ export class Participant {
         state: "drawn",
         drawn_at_s: nowS,
         reveals: keptReveals(offer.reveals),
+        ...(ticket === undefined ? {} : { ticket }),
+        ...(moment === undefined ? {} : { send_at_s: moment }),
       };
       ours.reports[offer.epoch] = fresh;
       return prepared(offer, fresh, true);
@@ -221,12 +236,14 @@ export class Participant {
       return { report: { ...kept }, secret: ours.secret };
     });
     const device = await sha256Hex(`sfumato device|${this.campaign}|${epoch}|${secret}`);
-    const asked: TicketRequest = { cycle: report.cycle, device };
-    let answer = await this.#call("tickets", asked);
+    let answer = await this.#askTicket(epoch, report, device);
     if (answer.status === 200) {
-      const delayS = this.#longestDelayS * (Number(systemWords(1)[0]! >> 12n) * 2 ** -52);
+      let delayS = Math.max(this.#longestDelayS * share(), (report.send_at_s ?? 0) - Date.now() / 1000);
       onDelay(delayS);
-      await new Promise((resume) => setTimeout(resume, 1000 * delayS));
+      for (; delayS > 0; delayS -= 86400) {
+        const pauseMs = 1000 * Math.min(delayS, 86400); // timers take 24 days at most
+        await new Promise((resume) => setTimeout(resume, pauseMs));
+      }
       const { cell, version, key } = report;
       const sent: ReportRequest = { cell, version, key, ticket: String((answer.body as Partial<TicketAnswer>).ticket) };
       answer = await this.#call("reports", sent);
@@ -244,6 +261,24 @@ export class Participant {
       `The server answered ${answer.status}: ${String(answer.body.error)}`,
       "The report is kept: send it again later.",
     );
+  }
+
+  /** The server's answer with the report's ticket in it, without its blinding and kept where tickets are blind. */
+  async #askTicket(epoch: string, report: KeptReport, device: string): Promise<Answered> {
+    const asked: TicketRequest = { cycle: report.cycle, device };
+    const { ticket } = report;
+    if (ticket === undefined) return this.#call("tickets", asked);
+    let { signature } = ticket;
+    if (signature === undefined) {
+      const answer = await this.#call("tickets", { ...asked, blinded: ticket.blinded });
+      if (answer.status !== 200) return answer;
+      signature = await signatureFrom(ticket, answer.body.ticket);
+      const signed = { ...ticket, signature };
+      await this.device.change((memory) => {
+        this.#ours(memory).reports[epoch]!.ticket = signed;
+      });
+    }
+    return { status: 200, body: { ticket: `2-${report.cycle}-${ticket.message}-${signature}` } };
   }
 
   async #isOver(cycle: number): Promise<boolean> {
@@ -282,6 +317,9 @@ export class Participant {
     }
   }
 }
+
+/** A random number from 0 to 1. */
+const share = () => Number(systemWords(1)[0]! >> 12n) * 2 ** -52;
 
 /** What a report gives away is what the channel it was drawn from gives away, not the channel of today. */
 function prepared(offer: Offer, kept: KeptReport, drawnNow: boolean): Prepared {

@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scripted_collector import OFFERS, Collector
 from typer.testing import CliRunner
 
 import sfumato.collect.client
@@ -42,7 +42,6 @@ from sfumato.collect.client.wire import channel_version, to_base64url
 from sfumato.collect.grids.tight import tight_channel
 from sfumato.tracks.live.live_trace import LiveTrace
 
-OFFERS = json.loads((Path(__file__).resolve().parents[2] / "golden" / "offers.json").read_text())
 PARIS = Grid.from_bounds(48.8286, 2.2855, 48.8798, 2.3909, shape=(5, 6))
 
 
@@ -214,67 +213,10 @@ def test_many_threads_spend_no_more_than_the_cap(tmp_path: Path) -> None:
 # Taking part, against a scripted server on a real socket
 
 
-class Collector:
-    """Answers the golden channel and records every request; ``report`` scripts the answers to reports."""
-
-    def __init__(self) -> None:
-        self.seen: list[dict[str, Any]] = []
-        self.document: dict[str, Any] = OFFERS["good"]
-        self.log: list[Any] = OFFERS["log"]
-        self.report: list[tuple[int, dict[str, Any]]] = []
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def reply(self) -> None:
-                length = int(self.headers.get("Content-Length", 0))
-                body = json.loads(self.rfile.read(length)) if length else None
-                route = self.path.rsplit("/", 1)[1]
-                outer.seen.append(
-                    {
-                        "path": self.path,
-                        "route": route,
-                        "body": body,
-                        "port": self.client_address[1],
-                        "headers": dict(self.headers),
-                    }
-                )
-                status, answer = outer.answer(route)
-                data = json.dumps(answer).encode()
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
-
-            do_GET = do_POST = reply
-
-            def log_message(self, *arguments: Any) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-
-    def answer(self, route: str) -> tuple[int, dict[str, Any]]:
-        if route == "channel":
-            return 200, self.document
-        if route == "log":
-            return 200, {"log": self.log}
-        if route == "tickets":
-            return 200, {"ticket": "1-3-0-" + "0" * 32 + "-" + "0" * 64}
-        return self.report.pop(0) if self.report else (200, {"duplicate": False})
-
-    def bodies(self, route: str) -> list[dict[str, Any]]:
-        return [item["body"] for item in self.seen if item["route"] == route]
-
-
 @pytest.fixture
 def collector() -> Iterator[Collector]:
-    found = Collector()
-    thread = threading.Thread(target=found.server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield found
-    found.server.shutdown()
-    found.server.server_close()
-    thread.join()
+    with Collector().running() as found:
+        yield found
 
 
 @pytest.fixture

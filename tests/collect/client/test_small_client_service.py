@@ -44,7 +44,7 @@ def test_a_bare_environment_of_under_one_megabyte_sends_a_report_that_is_counted
         pytest.skip("not a source checkout: clients/python is missing")
     python = installed(tmp_path)
     with CollectorProcess(f"sqlite:///{tmp_path}/x.db") as collector:
-        create(collector.visitor, "town")
+        create(collector.visitor, "town", tickets="blind")
         run = subprocess.run(
             [
                 *(python, "-I", "-m", "sfumato_client", collector.url, "town", "--yes", "--longest-delay", "0"),

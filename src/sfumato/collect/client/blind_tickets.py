@@ -142,10 +142,10 @@ def terms_from(wire: object) -> TicketTerms:
     if not isinstance(wire, Mapping) or wire.get("kind") != KIND:
         raise VerificationFailed("The campaign takes a kind of ticket this client does not know.", "Update the client.")
     times = [wire.get("opened_at_s"), wire.get("round_s", 1)]
-    if any(isinstance(one, bool) or not isinstance(one, int) or not 0 <= one <= 2**53 for one in times):
-        raise VerificationFailed("The round's times are not whole seconds.", _DO_NOT)
-    if set(wire) - {"round_s"} != {"kind", "key", "opened_at_s"} or times[1] == 0:
+    if set(wire) - {"round_s", "opened_at_s"} != {"kind", "key"}:
         raise VerificationFailed("What the channel says about tickets has missing or unknown fields.", _DO_NOT)
+    if any(isinstance(one, bool) or not isinstance(one, int) or not 0 <= one <= 2**53 for one in times) or not times[1]:
+        raise VerificationFailed("The round's times are not whole seconds.", _DO_NOT)
     return TicketTerms(modulus_from(str(wire["key"])), times[0], times[1] if "round_s" in wire else None)
 
 

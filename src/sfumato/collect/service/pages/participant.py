@@ -45,7 +45,10 @@ def participant_page(
     grid = campaign.grid.to_grid()
     told = None if payload is None else _told(payload)
     home = f"/campaigns/{text(campaign.name)}"
-    hidden = "".join(f"<li>{text(said.say(f'hidden_{index}'))}</li>" for index in range(1, _HIDDEN + 1))
+    keys = [f"hidden_{index}" for index in range(1, _HIDDEN + 1)]
+    if campaign.tickets == "blind":
+        keys[1] = "hidden_2_blind"
+    hidden = "".join(f"<li>{text(said.say(key))}</li>" for key in keys)
     body = f"""
 {_asked(campaign, said)}
 {_take_part(campaign, said, waiting=payload is None)}
