@@ -7,6 +7,8 @@
 Threads send reports, send again whatever was not acknowledged, and send some acknowledged ones again on purpose; cycles
 are closed on the way. Afterwards the tallies of every cycle must lie between what was acknowledged and that plus what
 nobody knows about (reports whose cycle closed before an answer came): 0 lost, 0 double.
+Each of them first asks for a ticket, as devices do: with ``--tickets blind`` (the usual) it blinds it, asks again until
+the answer arrives, takes the blinding out, and sometimes tries to have a second ticket, or to spend one twice.
 ``--closes`` kills nobody: so many cycles of a large grid are closed under load, and every report must be answered 200.
 ``--broken replies_before_commit`` and ``--broken forgets_keys`` run collectors that are wrong on purpose.
 """
@@ -37,6 +39,7 @@ import httpx  # noqa: E402
 from collector_harness import CollectorProcess, about, close, create, history, operator  # noqa: E402
 from postgres_server import PostgresServer, postgres_server  # noqa: E402
 
+from sfumato.collect.client.blind_tickets import blind_ticket, signature_from, terms_from, ticket_text  # noqa: E402
 from sfumato.collect.service.rounds.tickets import issue_ticket  # noqa: E402
 from sfumato.collect.service.store.store import Store  # noqa: E402
 
@@ -50,6 +53,8 @@ class Ledger:
     acknowledged: dict[int, Counter[int]] = field(default_factory=dict)
     unknown: dict[int, Counter[int]] = field(default_factory=dict)
     resent: int = 0
+    tickets: int = 0
+    wrong: list[str] = field(default_factory=list)
     answers: Counter[int] = field(default_factory=Counter)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -90,6 +95,7 @@ class Sender(threading.Thread):
     def __init__(self, port: int, key: bytes, ledger: Ledger, stop: threading.Event) -> None:
         super().__init__(daemon=True)
         self.port, self.key, self.ledger, self.stop_asked = port, key, ledger, stop
+        self.modulus: int | None = None
         self.connection = HTTPConnection("127.0.0.1", port, timeout=20)
         self.cycle, self.version = 0, ""
 
@@ -99,8 +105,11 @@ class Sender(threading.Thread):
             if not self.version:
                 self._look()
                 continue
-            cell = random.randrange(CELLS)
-            body = self._report(cell)
+            cell, right = random.randrange(CELLS), self._ticket()
+            if right is None:  # the cycle was over before
+                self.version = ""
+                continue
+            body = self._report(cell, right)
             first = True
             while True:
                 status = self._post(body)
@@ -111,6 +120,8 @@ class Sender(threading.Thread):
                     if random.random() < 0.2:
                         self.ledger.resent += 1
                         self._post(body)
+                        if self._post(self._report(cell, right)) == 200:
+                            self.ledger.wrong.append("a ticket was spent on two reports")
                     if random.random() < 0.2:
                         self.version = ""  # another device, which looks first
                     break
@@ -120,22 +131,47 @@ class Sender(threading.Thread):
                     self.version = ""
                     break
                 if status in (401, 422):
-                    raise AssertionError(f"the collector answered {status}")
+                    self.ledger.wrong.append(f"a report was answered {status}")
+                    break
                 first = False
                 time.sleep(0.1)
 
-    def _report(self, cell: int) -> str:
-        ticket = issue_ticket(
-            self.key, campaign="town", cycle=self.cycle, scope=str(self.cycle), device=os.urandom(32).hex(),
-            expires_at_s=int(time.time()) + 3600,
-        )  # fmt: skip
-        return json.dumps({"cell": cell, "version": self.version, "key": os.urandom(16).hex(), "ticket": ticket})
+    def _ticket(self) -> str | None:
+        """A fresh device's ticket, asked for until it is there; None if its cycle is over before."""
+        device, expires_at_s = os.urandom(32).hex(), int(time.time()) + 3600
+        if self.modulus is None:
+            about = {"campaign": "town", "cycle": self.cycle, "scope": str(self.cycle), "device": device}
+            return issue_ticket(self.key, expires_at_s=expires_at_s, **about)
+        kept = blind_ticket(self.modulus)
+        while not self.stop_asked.is_set():
+            status, text = self._ask(device, kept["blinded"])
+            if status == 200:
+                self.ledger.tickets += 1
+                if random.random() < 0.1 and self._ask(device, blind_ticket(self.modulus)["blinded"])[0] == 200:
+                    self.ledger.wrong.append("a device had two tickets")
+                signed = {**kept, "signature": signature_from(kept, json.loads(text)["ticket"])}
+                return ticket_text(self.cycle, signed)
+            if b"has had its ticket" in text:
+                self.ledger.wrong.append("an answer that was lost cost a ticket")
+            if status in (409, 410):
+                return None
+            time.sleep(0.1)
+        return None
+
+    def _ask(self, device: str, blinded: str) -> tuple[int, bytes]:
+        asked = json.dumps({"cycle": self.cycle, "device": device, "blinded": blinded})
+        return self._call("POST", "/api/v1/campaigns/town/tickets", asked)
+
+    def _report(self, cell: int, right: str) -> str:
+        return json.dumps({"cell": cell, "version": self.version, "key": os.urandom(16).hex(), "ticket": right})
 
     def _look(self) -> None:
         status, text = self._call("GET", "/api/v1/campaigns/town/channel", None)
         if status == 200:
             offer = json.loads(text)
-            self.version, self.cycle = offer["version"], json.loads(offer["payload"])["cycle"]
+            told = json.loads(offer["payload"])
+            self.version, self.cycle = offer["version"], told["cycle"]
+            self.modulus = terms_from(told["tickets"]).modulus if "tickets" in told else None
         else:
             time.sleep(0.05)
 
@@ -154,7 +190,7 @@ class Sender(threading.Thread):
 
 def run(
     database: str, *, kills: int, restarts: int = 0, broken: str = "", senders: int = 12, closes: bool = True,
-    postgres: PostgresServer | None = None, pause_s: tuple[float, float] = (0.15, 0.8),
+    postgres: PostgresServer | None = None, pause_s: tuple[float, float] = (0.15, 0.8), tickets: str = "blind",
 ) -> Verdict:  # fmt: skip
     """Load, kill, look."""
     collector = CollectorProcess(database, closing_lease_s=2, tick_s=0.1)
@@ -165,7 +201,7 @@ def run(
         ]  # fmt: skip
     ledger, stop = Ledger(), threading.Event()
     with collector:
-        create(collector.visitor, "town", minimum_tickets=10)
+        create(collector.visitor, "town", minimum_tickets=10, tickets=tickets)
         key = asyncio.run(_tickets_key(database))
         threads = [Sender(collector.port, key, ledger, stop) for _ in range(senders)]
         for thread in threads:
@@ -212,7 +248,7 @@ async def _judge(database: str, ledger: Ledger, kills: int, *, cells: int = CELL
     log = await store.log(campaign.id)
     await store.close()
     lost = double = 0
-    wrong = []
+    wrong = sorted(set(ledger.wrong))
     for tally in tallies:
         sure, unsure = ledger.acknowledged.get(tally.cycle, Counter()), ledger.unknown.get(tally.cycle, Counter())
         for cell in range(cells):
@@ -310,6 +346,7 @@ def main() -> int:
     parser.add_argument("--database", choices=("sqlite", "postgresql"), default="sqlite")
     parser.add_argument("--kills", type=int, default=50, help="Random kill -9 of the collector.")
     parser.add_argument("--restarts", type=int, default=0, help="Crashes and restarts of PostgreSQL itself.")
+    parser.add_argument("--tickets", choices=("blind", "linkable"), default="blind", help="Of the campaign.")
     parser.add_argument("--broken", choices=("replies_before_commit", "forgets_keys"), default="")
     parser.add_argument("--closes", type=int, default=0, help="Instead of killing, close so many cycles under load.")
     parser.add_argument("--cells", type=int, default=1_600, help="About so many cells, with --closes.")
@@ -325,9 +362,17 @@ def main() -> int:
         return 0 if verdict.good and set(answers) == {200} else 1
     began = time.monotonic()
     with databases(chosen.database) as (url, postgres):
-        verdict = run(url, kills=chosen.kills, restarts=chosen.restarts, broken=chosen.broken, postgres=postgres)
+        verdict = run(
+            url,
+            kills=chosen.kills,
+            restarts=chosen.restarts,
+            broken=chosen.broken,
+            postgres=postgres,
+            tickets=chosen.tickets,
+        )
     print(
-        f"{chosen.database}: {verdict.kills} faults, {verdict.acknowledged} acknowledged, {verdict.resent} sent again "
+        f"{chosen.database}, {chosen.tickets} tickets: "
+        f"{verdict.kills} faults, {verdict.acknowledged} acknowledged, {verdict.resent} sent again "
         f"on purpose, {verdict.unknown} of closed cycles unanswered, {verdict.cycles} cycles: "
         f"{verdict.lost} lost, {verdict.double} double, {len(verdict.inconsistent)} inconsistencies "
         f"({time.monotonic() - began:.0f} s)"

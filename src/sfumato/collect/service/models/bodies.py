@@ -16,9 +16,7 @@ from sfumato.collect.loop.rhythm import Rhythm
 from sfumato.collect.service.models.kept import INTEGRAL, Description, EndsAt, Language, ShortText, Texts, TicketKind
 
 LARGEST_GRID = 1_000_000
-TICKET_PATTERN = (
-    r"^(1-[0-9]{1,9}-[0-9]{1,12}-[0-9a-f]{32}-[0-9a-f]{64}|2-[0-9]{1,9}-[0-9a-f]{128}-([0-9a-f]{2}){256,512})$"
-)
+TICKET_PATTERN = r"^(1-[0-9]{1,9}-[0-9]{1,12}-[0-9a-f]{32}-[0-9a-f]{64}|2-[0-9]{1,9}-[0-9a-f]{128}-([0-9a-f]{2})+)$"
 Version = Annotated[
     str,
     StringConstraints(pattern=r"^[0-9a-f]{64}$", min_length=64, max_length=64),
@@ -65,7 +63,7 @@ class TicketRequest(Request):
     device: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$", min_length=64, max_length=64)]
     blinded: Annotated[
         str | None,
-        StringConstraints(pattern=r"^([0-9a-f]{2}){256,512}$", max_length=1024),
+        StringConstraints(pattern=r"^([0-9a-f]{2})+$", min_length=512, max_length=1024),
         Field(description="The blinded ticket, where the campaign's tickets are blind (RFC 9474)."),
     ] = None
 
