@@ -32,6 +32,7 @@ from sqlalchemy import text
 from sfumato.collect.client.blind_tickets import blind_ticket
 from sfumato.collect.client.offer import Caps, check_offer
 from sfumato.collect.client.wire import from_base64url
+from sfumato.collect.service.rounds.round_key import RoundKey
 from sfumato.collect.service.store.store import Store
 
 
@@ -190,3 +191,15 @@ def test_maps_are_closed_and_published_as_always(town: Visitor) -> None:
     assert close(town)["closed"]
     [closed] = history(town)
     assert closed["tickets"] == 20
+
+
+def test_a_rounds_key_is_loaded_once_however_many_come_at_once(town: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """256 at once loaded it 256 times, which took ten seconds of processor time."""
+    loaded, load = [], RoundKey.load
+    monkeypatch.setattr(RoundKey, "load", lambda kept: loaded.append(1) or load(kept))
+    version, forged = channel(town)["version"], f"2-1-{'0' * 128}-{'0' * 512}"
+    bodies = [body(town, forged, version=version) for _ in range(30)]
+    with ThreadPoolExecutor(15) as threads:
+        answers = list(threads.map(lambda one: send(town, one).status_code, bodies))
+    assert set(answers) == {401}
+    assert len(loaded) == 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from sfumato.collect.client.wire import report_epoch
 from sfumato.collect.service.models.bodies import TicketRequest
 from sfumato.collect.service.models.replies import Refused
@@ -38,6 +40,7 @@ class TicketOffice:
         self._key = key
         self._lifetime_s = lifetime_s
         self._round_keys: dict[tuple[str, int], RoundKey] = {}
+        self._loading = asyncio.Lock()
 
     async def issue(self, campaign: Campaign, request: TicketRequest, *, now_s: int) -> tuple[str, int | None]:
         """The device's ticket of this cycle and when it expires, or the signature of its blinded ticket."""
@@ -71,12 +74,14 @@ class TicketOffice:
         return check_blind_ticket(await self._round_key(campaign, cycle), ticket, cycle=cycle)
 
     async def _round_key(self, campaign: Campaign, cycle: int) -> RoundKey:
-        found = self._round_keys.get((campaign.name, cycle))  # a name is never used twice
-        if found is None:
-            kept = await self._store.ticket_key(campaign.id, cycle)
-            if kept is None:
-                raise TicketRefused("The round of that ticket is over.", "Do not draw again for it.")
-            if len(self._round_keys) >= _KEYS_KEPT:
-                self._round_keys.pop(next(iter(self._round_keys)))
-            found = self._round_keys[campaign.name, cycle] = RoundKey.load(kept)
-        return found
+        which = campaign.name, cycle  # a name is never used twice
+        if which not in self._round_keys:
+            async with self._loading:  # hundreds may come at once, and loading checks the primes
+                if which not in self._round_keys:
+                    kept = await self._store.ticket_key(campaign.id, cycle)
+                    if kept is None:
+                        raise TicketRefused("The round of that ticket is over.", "Do not draw again for it.")
+                    if len(self._round_keys) >= _KEYS_KEPT:
+                        self._round_keys.pop(next(iter(self._round_keys)))
+                    self._round_keys[which] = await asyncio.to_thread(RoundKey.load, kept)
+        return self._round_keys[which]
