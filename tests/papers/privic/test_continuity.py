@@ -45,7 +45,7 @@ def test_lemma_c_2_the_order_is_minus_one():
         continuity.inverse_of_change(a * b, scale=a, size=b)
 
 
-@pytest.mark.says("Biswas2023, Cor. C.2.1", "typo")
+@pytest.mark.says("Biswas2023, Cor. C.2.1, reach", "undecided")
 def test_corollary_c_2_1_gives_a_radius_that_keeps_the_change():
     for change in (1e-3, 0.1, 50.0):
         radius = continuity.continuity_radius(change, cells=4, smallest=1.0, largest=3.0)

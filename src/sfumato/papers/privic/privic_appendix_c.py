@@ -179,6 +179,11 @@ def run(*, quick: bool = False) -> Reproduction:
             measured=kept,
             expected=0.1,
         ),
+        cannot_check(
+            "ε must be small enough for d̃/4Δ, the reach of Lemma C.1",
+            whose=f"{PAPER}, Cor. C.2.1, reach",
+            because="our copy has δ there, and has lost another tilde in the same line",
+        ),
         check(
             "one update is uniformly continuous for any channel",
             torn < 0.01,
