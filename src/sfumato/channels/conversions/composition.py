@@ -2,7 +2,7 @@
 
 If the same output comes twice with its lower side tight, the pair leaks 2 eps + ln(1 + Var_p r) > 2 eps: adding is
 refused, and so is any composition of (epsilon, delta)-LIP, for which no rule is known. What holds is Theorem 4 and
-Corollary 5 of [Jiang2021] (corrected: E4), the exact product of given channels, and the exact worst case for a few
+Corollary 5 of [Jiang2021] (typos: E4, E22), the exact product of given channels, and the exact worst case for a few
 symbols.
 """
 

@@ -80,7 +80,7 @@ def lift(channel: ChannelLike, prior: npt.ArrayLike) -> FloatArray:
 def lip(channel: ChannelLike, prior: npt.ArrayLike) -> Leakage:
     """Local information privacy: how far any report can move the belief in any symbol, up or down.
 
-    ``e^-low <= P(x | y) / P(x) <= e^up`` for every x of positive prior and every possible y [Jiang2021, Def. of LIP].
+    ``e^-low <= P(x | y) / P(x) <= e^up`` for every x of positive prior and every possible y [Jiang2021, eq. (1)].
     """
     q, p = matrix_and_prior(channel, prior)
     m = p @ q

@@ -9,7 +9,7 @@ in v / epsilon and in utilities divided by the largest, and certified by its mul
 
     sum_y m_y psi(lift_y) - psi(1)  <=  max over vertices of  psi(v) - psi(1) - lambda . v
 
-because the mean of v is 0 [Jiang2021; docs/derivations/channels.md].
+because the mean of v is 0 (docs/derivations/channels.md).
 """
 
 from __future__ import annotations
