@@ -22,7 +22,8 @@ from held_out import HERE, people_in_halves
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.adversary.routine import laps_cost
 from sfumato.tracks.certificates.document import Certificate
-from sfumato.tracks.certificates.verdict import judge, plausible_release
+from sfumato.tracks.certificates.roughness import plausible_release
+from sfumato.tracks.certificates.verdict import judge
 from sfumato.tracks.noise.plausibility import REFUSED_BELOW, GaussianRoughness, spread_out
 from sfumato.tracks.people.door import protect
 from sfumato.tracks.times_released import Times
@@ -90,9 +91,13 @@ def told(traces: list[Trace]) -> None:
             if len(sealed) < 2:
                 continue
             record = replace(Certificate.of(done.certificate), times=shown)
-            answers.append(plausible_release(record, [Times.parse(shown).apply(sealed)])[0])
-        counts = [sum(answer is one for answer in answers) for one in (True, False, None)]
-        print(f"{name}: plausible {counts[0]}, refused {counts[1]}, cannot be told {counts[2]}, of {len(answers)}")
+            answers.append(plausible_release(record, [Times.parse(shown).apply(sealed)]))
+        counts = [sum(answer is one for answer, _, _ in answers) for one in (True, False, None)]
+        whole = sum(answer is True and bool(unnoticed) for answer, _, unnoticed in answers)
+        print(
+            f"{name}: plausible {counts[0]} ({whole} of them as a whole only), refused {counts[1]}, "
+            f"cannot be told {counts[2]}, of {len(answers)}"
+        )
 
 
 def refused_releases(releases: int, *, seed: int = 5) -> tuple[int, int]:

@@ -21,13 +21,14 @@ pytestmark = pytest.mark.filterwarnings("ignore:Worst group")  # its people are 
 
 pd = pytest.importorskip("pandas")
 HIDDEN = "48.853012"
-ROWS = 2 * 40
+EACH = 400
+ROWS = 2 * EACH
 
 
 def cabs() -> pd.DataFrame:
     walk = np.random.default_rng(5).normal(0, 3e-4, (2, ROWS)).cumsum(axis=1)
-    when = pd.Timestamp("2026-01-01", tz="UTC") + pd.to_timedelta(np.tile(np.arange(40) * 30, 2), unit="s")
-    kinds = {"cab_id": np.repeat(["a", "b"], 40), "lat": 37.76 + walk[0], "lon": -122.43 + walk[1], "when": when}
+    when = pd.Timestamp("2026-01-01", tz="UTC") + pd.to_timedelta(np.tile(np.arange(EACH) * 10, 2), unit="s")
+    kinds = {"cab_id": np.repeat(["a", "b"], EACH), "lat": 37.76 + walk[0], "lon": -122.43 + walk[1], "when": when}
     return pd.DataFrame({**kinds, "fare": np.arange(float(ROWS)), "note": "x"})
 
 
@@ -231,7 +232,7 @@ def test_a_column_of_trips_that_was_added_cannot_tell_anything(
     trips: list[object], done: ProtectedFrame[pd.DataFrame], tmp_path: Path
 ) -> None:
     path = tmp_path / "cabs.parquet"
-    done.frame.assign(trip_id=np.tile(np.repeat(trips, 20), 2)).to_parquet(path)
+    done.frame.assign(trip_id=np.tile(np.repeat(trips, EACH // 2), 2)).to_parquet(path)
     assert "names of their own" in str(written_otherwise(path, people=2, kept=["fare"]))
     assert not verdict(done, path).ok
 

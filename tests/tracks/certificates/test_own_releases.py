@@ -20,7 +20,7 @@ from sfumato.tracks.certificates.document import with_file, with_seal
 from sfumato.tracks.certificates.verdict import judge
 from sfumato.tracks.io import write_trace
 
-COUNT = 150
+COUNT = 400
 
 
 def ride(seed: int = 0, *, day: int = 0, **columns: np.ndarray) -> Trace:
@@ -61,6 +61,8 @@ MADE = {
     "little noise": {"noise_m": 300.0},
     "independent": {"mechanism": "independent"},
 }
+# Only the white share is tested where times are coarse, and rounding hides the slow one: then a signer must vouch.
+WHITE_COULD_PASS = ("coarse", "rounded")
 
 
 @pytest.mark.parametrize("made", MADE)
@@ -68,7 +70,9 @@ def test_one_track_of_every_kind(made: str, tmp_path: Path) -> None:
     done, path = sf.protect(ride(), **MADE[made]), tmp_path / "r.gpx"  # type: ignore[arg-type]
     write_trace(done.release, path)
     found = judge(with_seal(with_file(done.body, path)), release=path)
-    assert (found.unchanged, found.clean, found.plausible) == (True, True, True), found.lines()
+    told = None if made in WHITE_COULD_PASS else True
+    assert (found.unchanged, found.clean, found.plausible) == (True, True, told), found.lines()
+    assert found.plausible or "one with the white share of the noise only" in found.reasons["plausible"]
 
 
 @pytest.mark.parametrize("ending", ["gpx", "geojson", "csv", "parquet", "geoparquet", "gpkg"])
@@ -117,9 +121,12 @@ def test_every_command_that_protects(words: tuple[str, ...], tmp_path: Path) -> 
     (tmp_path / "table").mkdir()
     pq.write_table(table.select(["user_id", "lat", "lon", "time"]), tmp_path / "table" / "part.parquet")
     assert run("keys", "make", "me", folder=tmp_path)[0] == 0
-    code, out, err = run("protect", *words, folder=tmp_path)
+    coarse = "coarse:300s" in words
+    code, out, err = run("protect", *words, *(("--sign", "me.pem") if coarse else ()), folder=tmp_path)
     assert code == 0, out + err
-    signer = ("--signer", "me.pub") if "--sign" in words else ()
+    if coarse:
+        assert "cannot be told" in run("verify", words[2], folder=tmp_path)[1]
+    signer = ("--signer", "me.pub") if "--sign" in words or coarse else ()
     code, out, err = run("verify", words[2], *signer, folder=tmp_path)
     assert code == 0, out + err
 

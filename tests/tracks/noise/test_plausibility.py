@@ -6,13 +6,25 @@ import numpy as np
 import pytest
 
 from sfumato.base.things.traces import Trace
-from sfumato.tracks.noise.plausibility import GaussianRoughness, LaplaceRoughness, Roughness, moments_of, spread_out
+from sfumato.tracks.noise.plausibility import (
+    HALF,
+    LAST,
+    ORIGINAL,
+    SECOND,
+    WHITE_ONLY,
+    GaussianRoughness,
+    LaplaceRoughness,
+    Roughness,
+    moments_of,
+    spread_out,
+)
 from sfumato.tracks.noise.registry import mechanism_from_dict
 from sfumato.tracks.people.door import protect
 from sfumato.tracks.priors.kernels import RBF, Constant, Matern32, White
 from sfumato.tracks.priors.statespace import sample
 
 MULTISCALE = Matern32(12, 65) + Matern32(280, 60) + Matern32(24800, 80) + White(33) + Constant(69)  # about 150 m
+LARGE = Matern32(12, 300) + Matern32(280, 280) + Matern32(24800, 380) + White(158) + Constant(320)  # about 700 m
 DENSE = np.arange(120) * 5.0
 TIMES = np.cumsum(np.random.default_rng(7).exponential(10, 40))
 
@@ -130,11 +142,34 @@ def test_many_true_releases_with_coarse_times_pass() -> None:
 
 def test_power_is_against_the_original_itself() -> None:
     """Walking or driving at usual rates would be refused without noise; a place every six hours would not."""
-    assert GaussianRoughness(MULTISCALE, DENSE, 0.1).power(1e-4)[0] == 1.0
-    assert GaussianRoughness(MULTISCALE, np.arange(40) * 21600.0, 0.1).power(1e-4)[0] < 0.1
-    assert LaplaceRoughness(0.01, DENSE, 0.1).power(1e-4)[0] == 1.0
-    half = GaussianRoughness(MULTISCALE, DENSE, 0.1).power(1e-4)[1]
-    assert 0.0 <= half <= 1.0
+    assert GaussianRoughness(MULTISCALE, DENSE, 0.1).power(1e-4)[ORIGINAL] == 1.0
+    assert GaussianRoughness(MULTISCALE, np.arange(40) * 21600.0, 0.1).power(1e-4)[ORIGINAL] < 0.1
+    assert LaplaceRoughness(0.01, DENSE, 0.1).power(1e-4)[ORIGINAL] == 1.0
+    assert 0.0 <= GaussianRoughness(MULTISCALE, DENSE, 0.1).power(1e-4)[HALF] <= 1.0
+
+
+def test_power_is_against_white_noise_and_parts_too() -> None:
+    """0.2.0 called eight of fourteen originals with white noise only good, and fifteen points as they were."""
+    dense = GaussianRoughness(LARGE, np.arange(900) * 3.0, 0.1).power(1e-4)
+    assert min(dense[WHITE_ONLY], dense[SECOND], dense[LAST]) >= 0.9
+    sparse = GaussianRoughness(LARGE, np.arange(200) * 60.0, 0.1).power(1e-4)
+    assert max(sparse[SECOND], sparse[LAST]) < 0.5  # so little of a ride, a point a minute, says nothing
+    coarse = GaussianRoughness(MULTISCALE, spread_out(np.floor(DENSE / 300) * 300, 300.0), 0.1, shown=False)
+    assert coarse.power(1e-4)[WHITE_ONLY] == 0.0  # only the white share is tested there
+    independent = GaussianRoughness(White(sd_m=150.0) + Constant(69), DENSE, 0.1)
+    assert WHITE_ONLY not in independent.power(1e-4)
+
+
+@pytest.mark.parametrize("step_s", [5.0, 60.0])
+def test_half_of_a_ride_without_noise_and_every_second_point_of_a_stop_are_found(step_s: float) -> None:
+    """Only windows of the white share were scanned for parts; a point a minute, parts of a day passed."""
+    times, rng = np.arange(400) * step_s, np.random.default_rng(3)
+    slow = np.outer(times, [1.2, 0.5])
+    noise = sample(times, MULTISCALE, coordinates=2, rng=rng)
+    last = np.where(np.arange(400)[:, None] >= 370, 0.0, noise)
+    second = np.where(np.arange(400)[:, None] % 2 == 0, 0.0, noise)
+    for forged in (slow + last, slow + second):
+        assert p_value(GaussianRoughness(MULTISCALE, times, 0.1), forged) < 1e-6
 
 
 def test_one_position_is_tested_for_each_moment_and_slots_are_spread() -> None:

@@ -27,7 +27,7 @@ from sfumato.tracks.plan import Plan
 PEOPLE = ["jean.dupont00@example.org", "marie.curie@example.org", "paul@example.org"]
 
 
-def town(people: list[str] = PEOPLE, points: int = 60, *, who: str = "user_id") -> pd.DataFrame:
+def town(people: list[str] = PEOPLE, points: int = 300, *, who: str = "user_id") -> pd.DataFrame:
     rng = np.random.default_rng(0)
     start, steps = 5000 * rng.normal(size=(len(people), 1, 2)), rng.normal(0, 30, (len(people), points, 2))
     metres = (start + steps.cumsum(1)).reshape(-1, 2)
@@ -102,7 +102,7 @@ def test_one_trip_or_one_person_needs_no_name_of_a_person() -> None:
 def test_people_who_end_anywhere_are_not_taken_for_trips() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        sf.protect(town([f"p{k}" for k in range(20)]))
+        sf.protect(town([f"p{k}" for k in range(20)], 60))
 
 
 def test_a_file_of_people_leaves_with_new_ids_and_a_private_list(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def verify(
         False, "--ignore-wording", help="Check the numbers only: for a certificate that another version worded."
     ),
     format: str | None = typer.Option(None, help="The release's format, where ending and content do not tell."),
-    require: str = typer.Option("", help="Demand more, e.g. odds=5,radius=200m,class=day,no-kept,signed,releases."),
+    require: str = typer.Option("", help="Demand more: odds=5,radius=200m,class=day,no-kept,signed,releases,parts."),
     raw: Path | None = typer.Option(None, help="For a smoothed track: the release it was made from."),
     report: Path | None = typer.Option(
         None, help="Write the verdict here, with names and hashes of all files: a page (HTML, prints), or JSON."

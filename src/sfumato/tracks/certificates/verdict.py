@@ -9,8 +9,8 @@ yes.
 over their class, one point), at the stated radius or 100 m, whichever is more, so that a tiny radius cannot flatter.
 Under a Gaussian loss μ is linear in the radius; under geo-indistinguishability the logarithm of the odds is.
 
-A reader may require more: ``odds=5,radius=200m,class=day,no-kept,signed,releases``. A promise for each point of a track
-on its own, for one prior, or over a class that is not shipped is good only where that is required by name
+A reader may require more: ``odds=5,radius=200m,class=day,no-kept,signed,releases,parts``. A promise for each point of
+a track on its own, for one prior, or over a class that is not shipped is good only where that is required by name
 (``class=point``, ``prior``, ``custom``): whoever smooths a track is not the adversary of the first two.
 """
 
@@ -21,12 +21,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
-from sfumato.base.arrays import FloatArray
 from sfumato.base.errors import InputError, OtherVersion, VerificationFailed
-from sfumato.base.things.frames import unroll
-from sfumato.base.things.traces import PointsRead, Trace
+from sfumato.base.things.traces import PointsRead
 from sfumato.base.units import length_m
 from sfumato.tracks.certificates.clean import more_than_certified
 from sfumato.tracks.certificates.document import (
@@ -40,16 +36,21 @@ from sfumato.tracks.certificates.document import (
     worst_odds,
 )
 from sfumato.tracks.certificates.person_ids import StatedIds, given_among
+from sfumato.tracks.certificates.roughness import (
+    LOOKED_AT_PEOPLE,
+    TESTED_PEOPLE,
+    Answer,
+    chosen_tracks,
+    plausible_release,
+    shared_moments,
+)
 from sfumato.tracks.certificates.verify import Release, people_of, verify
-from sfumato.tracks.noise.plausibility import ENOUGH_POWER, REFUSED_BELOW, Roughness, moments_of, spread_out
 from sfumato.tracks.priors.classes import PRIOR_CLASSES
-from sfumato.tracks.times_released import Times
 
-Answer = bool | None  # None: cannot be told
 _WIDTHS = ("point", "prior", "custom", *PRIOR_CLASSES)  # what a promise may hold over, from the narrowest
 WITHHELD = "places withheld"  # the protection of a folder that nothing inside the zones is in
-_VALUED, _PLAIN = ("odds", "radius", "class"), ("no-kept", "signed", "releases")
-_ADVICE = "For instance --require odds=5,radius=200m,class=day,no-kept,signed,releases."
+_VALUED, _PLAIN = ("odds", "radius", "class"), ("no-kept", "signed", "releases", "parts")
+_ADVICE = "For instance --require odds=5,radius=200m,class=day,no-kept,signed,releases,parts."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,6 +79,7 @@ class Verdict:
     vouched: bool = False
     against: str = ""
     shared: str = ""
+    unnoticed: tuple[str, ...] = ()  # parts of a track that could be as they were, and nobody would see it
 
     @property
     def ok(self) -> bool:
@@ -101,7 +103,7 @@ class Verdict:
                 "wording_checked",
             ),
         )
-        lists = {name: list(getattr(self, name)) for name in ("exact", "checks", "notes", "unmet")}
+        lists = {name: list(getattr(self, name)) for name in ("exact", "checks", "notes", "unmet", "unnoticed")}
         out = {"ok": self.ok, **{name: getattr(self, name) for name in names}, **lists, "reasons": dict(self.reasons)}
         if self.points_read is not None:
             out["points_read"] = self.points_read.to_dict()
@@ -118,7 +120,7 @@ class Verdict:
         if not self.wording_checked:
             return "The numbers hold; the wording was not checked."
         trust = "signed by whom you named" if self.vouched else "if you trust who sent it"
-        plausible = "plausible" if self.plausible else "vouched for"
+        plausible = ("plausible as a whole" if self.unnoticed else "plausible") if self.plausible else "vouched for"
         return f"Good, {trust}: unchanged, clean, {plausible}, and protected against {self.against}."
 
     def rows(self) -> list[tuple[str, str]]:
@@ -197,7 +199,9 @@ def judge(
     stated = StatedIds.of(document.get("ids"))
     if clean and stated is not None and not stated.kept and (given := given_among([person for person, _ in people])):
         clean, reasons["clean"] = False, given
-    plausible, why = plausible_release(record, [trace for _, trace in people])
+    many = len(people) > LOOKED_AT_PEOPLE
+    looked_at = chosen_tracks(people) if many else [trace for _, trace in people]
+    plausible, why, unnoticed = plausible_release(record, looked_at, some=many)
     if plausible is None and signer is not None:
         why += " The signer you named vouches for it."
     reasons |= {"plausible": why} if why else {}
@@ -205,14 +209,15 @@ def judge(
         verdict,
         clean=clean,
         plausible=plausible,
+        unnoticed=unnoticed,
         reasons=reasons,
         wording_checked=found.wording_checked,
         checks=found.checks,
-        notes=found.notes,
+        notes=(*found.notes, *([f"Looked at the tracks of {TESTED_PEOPLE} people, by a public hash."] if many else [])),
         points_read=PointsRead.of(trace for _, trace in people),
         vouched=signer is not None,
-        shared=_shared_moments(record, [trace for _, trace in people]),
-        unmet=unmet(require, document, worst=lambda at: worst_odds(record, at)),
+        shared=shared_moments(record, [trace for _, trace in people]),
+        unmet=(*unmet(require, document, worst=lambda at: worst_odds(record, at)), *unmet_parts(require, unnoticed)),
     )
 
 
@@ -276,20 +281,6 @@ def _width(fields: CertificateFields) -> float:
     return 0.0 if fields["points"] > fields["people"] else float(len(_WIDTHS) - 1)  # single points are no track
 
 
-def _shared_moments(record: Certificate, traces: Sequence[Trace]) -> str:
-    """How many points share their noise with another at the same moment: the shape between them is exact."""
-    if not Times.parse(record.times).same_intervals:
-        return ""
-    points = sum(len(trace) for trace in traces)
-    shared = 0
-    for trace in traces:
-        _, back, counts = np.unique(trace.times_s, return_inverse=True, return_counts=True)
-        shared += int(np.count_nonzero(counts[back] > 1))
-    if not shared:
-        return ""
-    return f"{shared} of {points} points share a moment with others, and so their noise: the way between them is exact."
-
-
 def _class_words(document: Written) -> str:
     fields = fields_of(document)
     members = fields.get("prior_class")
@@ -301,49 +292,10 @@ def _class_words(document: Written) -> str:
     return f"the class {members['name']}"
 
 
-def plausible_release(record: Certificate, traces: Sequence[Trace], *, some: bool = False) -> tuple[Answer, str]:
-    """Whether every person's positions could hold the stated noise, by tests that originals would not pass.
-
-    Bonferroni over people. Where an ordinary original at the same times would pass, nothing can be told; of ``some``
-    people out of many it is enough that it would be refused for one of them.
-    """
-    limit, told, weak, half = REFUSED_BELOW / max(1, len(traces)), [], 0, 1.0
-    for trace in traces:
-        test, path = _roughness(record, trace)
-        found = None if test is None else test.p_values(path[:, :, None])
-        if test is None or found is None:
-            weak += 1
-            continue
-        told.append(float(found[0]))
-        if told[-1] >= limit:
-            power, at_half = test.power(limit)
-            weak, half = weak + (power < ENOUGH_POWER), min(half, at_half)
-    if told and min(told) < limit:
-        return False, (
-            "It is smoother than the stated noise allows: a true release would look so at most once in "
-            f"{1 / max(min(told) * len(traces), 1e-12):,.0f}. It was never protected, or smoothed afterwards."
-        )
-    if not told or weak == len(traces) or (weak and not some):
-        whose = "Of this track" if len(traces) == 1 else f"Of {weak} of {len(traces)} tracks"
-        return None, (
-            f"{whose} an original without any noise could look the same: too few points, too far apart, or too coarse "
-            "a grid. Only who made it can tell you: ask for a signature, and name the signer (--signer)."
-        )
-    return True, f"An original without noise would be refused; with half the noise, {100 * half:.0f} times in 100."
-
-
-def _roughness(record: Certificate, trace: Trace) -> tuple[Roughness | None, FloatArray]:
-    """The test of one track, and the positions it is for: one for each moment, or all where times are coarse."""
-    order = np.argsort(trace.times_s, kind="stable")
-    times_s, path = trace.times_s[order], unroll(trace.lat_deg[order], trace.lon_deg[order])
-    times = Times.parse(record.times)
-    if times.same_intervals:
-        times_s, path = moments_of(times_s, path)
-        return record.mechanism.roughness(times_s, record.snap_m), path
-    if times.step_s is None:
-        return None, path
-    times_s = spread_out(times_s, times.step_s)
-    return record.mechanism.roughness(times_s, record.snap_m, shown=False), path
+def unmet_parts(require: str, unnoticed: Sequence[str]) -> tuple[str, ...]:
+    """The demand that no part of a track could be as it was."""
+    asked = "parts" in parse_requirements(require)
+    return (f"parts: not noticed would be {' or '.join(unnoticed)}",) if asked and unnoticed else ()
 
 
 def parse_requirements(text: str) -> dict[str, str]:

@@ -10,7 +10,6 @@ and people are looked at that a public hash chooses.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,18 +23,18 @@ from sfumato.tracks.certificates.build import ReleasedFiles
 from sfumato.tracks.certificates.clean import more_than_certified
 from sfumato.tracks.certificates.document import SEAL, SIGNATURE, Certificate, with_seal, worst_odds
 from sfumato.tracks.certificates.person_ids import StatedIds, given_among
+from sfumato.tracks.certificates.roughness import Answer, chosen_tracks, plausible_release, public_hash
 from sfumato.tracks.certificates.sign import check_signer
 from sfumato.tracks.certificates.verdict import (
     WITHHELD,
-    Answer,
     Verdict,
     check_demands,
     kept_ids,
     parse_requirements,
-    plausible_release,
     refusal,
     stated_verdict,
     unmet,
+    unmet_parts,
 )
 from sfumato.tracks.certificates.verify import (
     Document,
@@ -65,7 +64,7 @@ from sfumato.tracks.people.layout import Layout
 from sfumato.tracks.people.rows import read_rows
 from sfumato.tracks.times_released import Times
 
-LOOKED_AT_ROWS, LOOKED_AT_PEOPLE, TESTED_PEOPLE = 500_000, 100, 8  # of a dataset
+LOOKED_AT_ROWS = 500_000  # of a dataset
 _NOTHING_STATED = "No noise is stated that it could contradict."
 _TIMELESS = "Files without times are no tracks."
 _CHANGED = "It was changed."
@@ -206,12 +205,13 @@ def judge_folder(
         stated,
         clean=looked.clean,
         plausible=looked.plausible,
+        unnoticed=looked.unnoticed,
         reasons={**stated.reasons, **looked.reasons},
         wording_checked=found.wording_checked,
         checks=found.checks,
         notes=(*found.notes, *looked.notes),
         vouched=signer is not None,
-        unmet=_unmet(require, document),
+        unmet=(*_unmet(require, document), *unmet_parts(require, looked.unnoticed)),
     )
 
 
@@ -272,6 +272,7 @@ class _Looked:
     plausible: Answer = True
     reasons: dict[str, str] = field(default_factory=lambda: {"plausible": _NOTHING_STATED})
     notes: tuple[str, ...] = ()
+    unnoticed: tuple[str, ...] = ()
 
     def found(self, more: str | None, name: str) -> None:
         """Something that is not clean; the first is said."""
@@ -281,7 +282,8 @@ class _Looked:
     def hold(self, noise: Document | None, traces: Sequence[Trace], *, some: bool) -> None:
         """Hold tracks against the noise that is stated, where any is."""
         if noise is not None:
-            self.plausible, self.reasons["plausible"] = plausible_release(Certificate.of(noise), traces, some=some)
+            found = plausible_release(Certificate.of(noise), traces, some=some)
+            self.plausible, self.reasons["plausible"], self.unnoticed = found
 
 
 def _looked_at(document: FolderDocument, folder: Path) -> _Looked:
@@ -306,8 +308,8 @@ def _looked_at(document: FolderDocument, folder: Path) -> _Looked:
 def _parts_looked_at(document: FolderDocument, folder: Path, *, timed: bool) -> _Looked:
     """All parts of a dataset, or so many rows of them, by a public hash; people by a public hash, too."""
     looked, stated = _Looked(), StatedIds.of(document.get("ids"))
-    chosen, rows, people = list[CertifiedFile](), 0, list[tuple[bytes, Trace]]()
-    for file in sorted(document["files"], key=lambda file: _drawn(file["sha256"])):
+    chosen, rows, people = list[CertifiedFile](), 0, list[tuple[str | None, Trace]]()
+    for file in sorted(document["files"], key=lambda file: public_hash(file["sha256"])):
         if rows < LOOKED_AT_ROWS:
             chosen.append(file)
             rows += file["points"]
@@ -325,21 +327,16 @@ def _parts_looked_at(document: FolderDocument, folder: Path, *, timed: bool) -> 
         read = read_rows(pq.read_table(path, columns=layout.needed), layout)
         if stated is not None and not stated.kept:
             looked.found(given_among(read.labels), file["name"])
-        people += zip((_drawn(label) for label in read.labels), read.traces(), strict=True)
-    people.sort(key=lambda one: one[0])
-    longest = sorted((trace for _, trace in people[:LOOKED_AT_PEOPLE]), key=len, reverse=True)
+        people += zip(read.labels, read.traces(), strict=True)
+    longest = chosen_tracks(people)
     if not timed:
         looked.plausible, looked.reasons["plausible"] = (
             (None, _TIMELESS) if document["noise"] is not None else (True, "")
         )
     else:
-        looked.hold(document["noise"], longest[:TESTED_PEOPLE], some=True)
-    parts, tested = len(document["files"]), min(len(longest), TESTED_PEOPLE)
+        looked.hold(document["noise"], longest, some=True)
+    parts, tested = len(document["files"]), len(longest)
     looked.notes = (
         f"Looked into {len(chosen)} of {parts} parts, and at the tracks of {tested} people, by a public hash.",
     )
     return looked
-
-
-def _drawn(name: str) -> bytes:
-    return hashlib.sha256(b"sfumato looks at 1\0" + name.encode()).digest()

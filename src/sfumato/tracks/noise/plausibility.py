@@ -9,17 +9,21 @@ it can only add. Three looks, each a p-value; the smallest, times three, is the 
 * as a whole: with Γ the covariance at the released times and the mean left free, S = min_m (y-m)ᵀΓ⁻¹(y-m) summed
   over both coordinates is noncentral χ² with 2(n-1) degrees of freedom, stochastically larger than the central one
   whatever x is, so F(S) with the central F is a p-value. A fast path hides the noise from it;
-* from point to point: in windows of five moments or a few more, what is left of y after the best straight line of each
-  window. Where people go straight or stand, nothing of the path is in it. With C the rows of these contrasts and
-  LLᵀ = CΓCᵀ, e = L⁻¹Cy has independent coordinates N(c, 1), and |N(c, 1)| is stochastically larger than |N(0, 1)|. So
-  T = -Σ log P(|N(0, 1)| ≤ |e|) is stochastically smaller than a gamma variable of as many degrees as coordinates
-  (Fisher's sum). A coordinate that the path dominates adds nothing to T, and so takes nothing from it: a stop at a
-  light speaks however fast the ride is. In up to sixteen stretches of a hundred moments, p times their number; and
-  again of the means of four, of every fourth moment, every sixteenth ...: noise that is white only is missed there;
-* by the white share alone, in *every* window, in stretches of 2, 4, 8 ... windows, of all points and of every second,
-  third and fourth: z holds w ~ N(0, ψo I) independent of all else, so e = Cy/√(ψo) is N(c, I) given the rest, and the
-  same sum holds whatever the times are. A few points without noise among many are found here, and points whose times
-  are not shown: released as coarse, every point of a slot holds fresh white noise.
+* from point to point: in windows of five moments, what is left of y after the best straight line of each window. Where
+  people go straight or stand, nothing of the path is in it. With C the rows of these contrasts and LLᵀ = CΓCᵀ,
+  e = L⁻¹Cy has independent coordinates N(c, 1), and |N(c, 1)| is stochastically larger than |N(0, 1)|. So
+  T = -Σ log P(|N(0, 1)| ≤ |e|), over any windows in a row, is stochastically smaller than a gamma variable of as many
+  degrees as coordinates (Fisher's sum). A coordinate that the path dominates adds nothing to T, and so takes nothing
+  from it: a stop at a light speaks however fast the ride is. The same of the means of four, eight and sixteen
+  points, in which white noise is averaged away and slow noise is not; all of it in stretches of four hundred moments,
+  and of every second, fourth, sixteenth ... moment;
+* by the white share alone, in *every* window, of all points and of every second, third and fourth: z holds
+  w ~ N(0, ψo I) independent of all else, so e = Cy/√(ψo) is N(c, I) given the rest, and the same sum holds whatever
+  the times are. Points whose times are not shown are found by it: released as coarse, every point of a slot holds
+  fresh white noise.
+
+Both scan: the sums are taken over 1, 4, 16 ... windows in a row, half overlapping, and over all. Every length has the
+same share of the error, so that a stretch without noise is found however short or long it is.
 
 Snapping to a grid of step s moves e_i by at most (s/2) Σ_j |L⁻¹C|_ij, and √S by at most √(2n) (s/2)/√λ, λ the least
 eigenvalue of Γ: both are added before a p-value is taken, toward letting it pass.
@@ -29,9 +33,10 @@ eigenvalue of Γ: both are added before a p-value is taken, toward letting it pa
 [Anderson1955]; -Σ log P(|D| ≤ |d|) over disjoint pairs, in stretches as above, is stochastically smaller than a gamma
 variable.
 
-*Power.* A test that would let the original pass says nothing. So it is also held against somebody who drives through a
-town (:func:`town_drive`: 8 m/s, turning every half minute) at the released times with no noise, and with half of it;
-where the first would pass, nothing can be told.
+*Power.* A test that would let an original pass says nothing. So it is held against forgeries made of drives through a
+town (:func:`town_drive`: 8 m/s, turning every half minute) at the released times. Where one without noise, or with the
+white share alone, would pass, nothing can be told. Whether every second point, or the last fifteen, could be as they
+were, and half the noise, is said beside: where points are a minute apart, so few say nothing.
 """
 
 from __future__ import annotations
@@ -50,15 +55,18 @@ from sfumato.tracks.priors.kernels import Kernel
 from sfumato.tracks.priors.statespace import innovations, is_markov, markov_form
 
 REFUSED_BELOW = 1e-4
-ENOUGH_POWER = 0.95
+ENOUGH_POWER = 0.9
 PLANE_SLACK = 0.01  # metres of a path laid out in a plane, relative
 DENSE_TIMES = 300
-WINDOW, STRETCH, MOST_STRETCHES = 5, 100, 16
-STEP, STRIDES = 4, (1, 2, 3, 4)
+WINDOW, STRETCH, MOST_STRETCHES, MEANS = 5, 400, 16, (1, 4, 8, 16)
+STRIDES = (1, 2, 3, 4)
 FINEST_GRID_M = 1e-3  # positions are written no finer
 TOWN_SPEED_M_S, TOWN_TURN_S = 8.0, 30.0
+ORIGINAL, WHITE_ONLY, HALF = "an original", "one with the white share of the noise only", "half the noise"
+SECOND, LAST = "every second point as it was", "the last 15 points as they were"
+WHOLE, PARTS = (ORIGINAL, WHITE_ONLY), (SECOND, LAST)
 _COARSEST = 0.5  # half a step of the grid, in units of the least standard deviation tested
-_TRIED, _RUN = 100, 100  # reference paths, and moments of each of three runs on which power is found
+_TRIED, _RUN = 100, 400  # reference paths, and moments of each of three runs on which power is found
 
 
 class Roughness(ABC):
@@ -78,19 +86,30 @@ class Roughness(ABC):
     def among(self, chosen: IntArray) -> Roughness:
         """The same test at some of the times."""
 
-    def power(self, refused_below: float) -> tuple[float, float]:
-        """How often it would refuse a drive through a town without noise, and with half of it, at these times."""
+    def white_share(self, count: int, rng: np.random.Generator) -> FloatArray | None:
+        """(n, 2, count) of the white part of the noise alone; None where it has no other part, or none."""
+        return None
+
+    def power(self, refused_below: float) -> dict[str, float]:
+        """How often it would refuse each forgery of a drive through a town at these times."""
         n = self.times_s.size
         runs = [np.arange(first, min(first + _RUN, n)) for first in {0, max(0, (n - _RUN) // 2), max(0, n - _RUN)}]
         chosen = np.unique(np.concatenate(runs))
         some, rng = self.among(chosen), np.random.default_rng(20)
-        drives = town_drive(some.times_s, _TRIED, rng)
-        without = some.p_values(drives)
-        if without is None:
-            return 0.0, 0.0
-        half = some.p_values(drives + 0.5 * some.noise(_TRIED, rng))
+        drives, drawn = town_drive(some.times_s, _TRIED, rng), some.noise(_TRIED, rng)
+        moments, white = np.arange(chosen.size)[:, None, None], some.white_share(_TRIED, rng)
+        forged = {
+            ORIGINAL: drives,
+            HALF: drives + 0.5 * drawn,
+            SECOND: drives + np.where(moments % 2 == 0, 0.0, drawn),
+            LAST: drives + np.where(moments >= chosen.size - 15, 0.0, drawn),
+        }
+        forged |= {} if white is None else {WHITE_ONLY: drives + white}
+        found = some.p_values(np.concatenate(list(forged.values()), axis=2))
+        if found is None:
+            return dict.fromkeys(forged, 0.0)
         limit = refused_below * chosen.size / n  # there are n/chosen times as many tests of everything
-        return float(np.mean(without < limit)), 0.0 if half is None else float(np.mean(half < limit))
+        return dict(zip(forged, np.mean(found.reshape(-1, _TRIED) < limit, axis=1).tolist(), strict=True))
 
 
 def town_drive(times_s: FloatArray, count: int, rng: np.random.Generator) -> FloatArray:
@@ -137,6 +156,15 @@ class GaussianRoughness(Roughness):
         root = vectors * np.sqrt(np.maximum(values, 0.0))
         return np.tensordot(root, rng.standard_normal((self.times_s.size, 2, count)), axes=1)
 
+    def white_share(self, count: int, rng: np.random.Generator) -> FloatArray | None:
+        white = self.white_m2
+        if white == 0:
+            return None
+        far = self.kernel.covariance(np.array([0.0, 1e9]))
+        if far[0, 0] - far[0, 1] <= white * (1 + 1e-9):  # independent noise is white
+            return None
+        return np.asarray(math.sqrt(white) * rng.standard_normal((self.times_s.size, 2, count)))
+
     def among(self, chosen: IntArray) -> Roughness:
         return replace(self, times_s=self.times_s[chosen])
 
@@ -162,22 +190,24 @@ class GaussianRoughness(Roughness):
         return np.asarray(scipy.special.chdtr(2 * freedom, reach**2))
 
     def _from_point_to_point(self, paths: FloatArray) -> FloatArray | None:
-        """Fisher's sum of what is left after a straight line in each window, in every stretch; p times their number."""
-        found = []
+        """Fisher's sum of what is left after a straight line in each window, in every stretch."""
+        terms = []
         for stretch in _stretches(self.times_s.size):
             covariance = self.kernel.covariance(self.times_s[stretch])
-            for looks in _looks(self.times_s[stretch]):
+            for looks, rows in _looks(self.times_s[stretch]):
                 root = whitening(looks @ covariance @ looks.T)
                 if root is None:
                     continue
                 whitened = root @ looks
                 moved = np.sum(np.abs(whitened), axis=1)[:, None, None] * max(self.snap_m, FINEST_GRID_M) / 2
                 sizes = (1 + PLANE_SLACK) * np.abs(np.tensordot(whitened, paths[stretch], axes=1)) + moved
-                found.append(scipy.special.gammaincc(2 * len(whitened), _surprise(sizes).sum(axis=(0, 1))))
-        return np.minimum(1.0, len(found) * np.min(found, axis=0)) if found else None
+                window = rows if len(whitened) == len(looks) else len(whitened)  # directions without noise are left out
+                each = _surprise(sizes).reshape(-1, window, *sizes.shape[1:])
+                terms.append((each.sum(axis=(1, 2)), each.shape[1] * each.shape[2]))
+        return _least_of_runs(terms)
 
     def _by_white_share(self, paths: FloatArray) -> FloatArray | None:
-        """The same sum over the white share, in stretches of windows of all points and of every second to fourth."""
+        """The same sum over the white share, in windows of all points and of every second to fourth."""
         if not (self.white_m2 > 0 and _fine(self.snap_m, self.white_m2)):
             return None
         terms = [
@@ -185,7 +215,7 @@ class GaussianRoughness(Roughness):
             for stride in STRIDES
             for first in range(stride)
         ]
-        return _least_of_stretches([one for one in terms if one is not None])
+        return _least_of_runs([one for one in terms if one is not None])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -197,14 +227,17 @@ class LaplaceRoughness(Roughness):
     snap_m: float
 
     def p_values(self, paths_m: FloatArray) -> FloatArray | None:
-        pairs = self.times_s.size // 2
-        if pairs == 0 or self.snap_m * self.epsilon_per_m > _COARSEST:
+        if self.times_s.size < 2 or self.snap_m * self.epsilon_per_m > _COARSEST:
             return None
-        path = paths_m[: 2 * pairs]
-        step = np.abs(path[1::2] - path[::2])[np.arange(pairs), np.arange(pairs) % 2]
+        runs = [paths_m[first::stride] for stride in STRIDES for first in range(stride)]
+        return _least_of_runs([(self._surprise_of_pairs(run), 1) for run in runs if len(run) > 1])
+
+    def _surprise_of_pairs(self, path: FloatArray) -> FloatArray:
+        pairs = len(path) // 2
+        step = np.abs(path[1 : 2 * pairs : 2] - path[: 2 * pairs : 2])[np.arange(pairs), np.arange(pairs) % 2]
         u = self.epsilon_per_m * ((1 + PLANE_SLACK) * step + self.snap_m)
         below = -np.expm1(-u) - np.exp(-u) * (5 * u + u**2) / 8
-        return _least_of_stretches([(-np.log(np.maximum(below, 1e-300)), 1)])
+        return np.asarray(-np.log(np.maximum(below, 1e-300)))
 
     def noise(self, count: int, rng: np.random.Generator) -> FloatArray:
         n = self.times_s.size
@@ -222,38 +255,52 @@ def _surprise(sizes: FloatArray) -> FloatArray:
 
 def _windows(times: FloatArray, paths: FloatArray, sd_m: float, snap_m: float) -> tuple[FloatArray, int] | None:
     """(windows, paths): Fisher's sum of what is left after a straight line in each window of five; and its degrees."""
-    size = min(WINDOW, times.size)
-    if size < 3:
+    if times.size < 3:
         return None
-    skipped, (_, axes, count) = times.size % size, paths.shape
-    spans = times[skipped:].reshape(-1, size)
+    rows, axes, count = _left_of_lines(times), *paths.shape[1:]
+    windows, kept, size = rows.shape
+    left = np.abs(rows @ paths[-windows * size :].reshape(windows, size, axes * count)).reshape(-1, kept, axes, count)
+    moved = np.abs(rows).sum(axis=2)[:, :, None, None] * max(snap_m, FINEST_GRID_M) / 2
+    return _surprise(((1 + PLANE_SLACK) * left + moved) / sd_m).sum(axis=(1, 2)), axes * kept
+
+
+def _left_of_lines(times: FloatArray) -> FloatArray:
+    """(windows, rows, moments): orthonormal rows that see no straight line in any window of five, up to the last."""
+    size = min(WINDOW, times.size)
+    spans = times[times.size % size :].reshape(-1, size)
     spans = spans - spans.mean(axis=1, keepdims=True)
     spans = spans / np.maximum(np.abs(spans).max(axis=1, keepdims=True), 1e-9)
     still = np.abs(spans).max(axis=1) < 0.5  # one moment: nothing but the mean is taken away
     spans[still] = np.linspace(-1.0, 1.0, size)
     basis, _ = np.linalg.qr(np.stack([np.ones_like(spans), spans], axis=2), mode="complete")
-    rows = basis[:, :, 2:].transpose(0, 2, 1)
-    left = np.abs(rows @ paths[skipped:].reshape(len(spans), size, axes * count)).reshape(-1, size - 2, axes, count)
-    moved = np.abs(rows).sum(axis=2)[:, :, None, None] * max(snap_m, FINEST_GRID_M) / 2
-    return _surprise(((1 + PLANE_SLACK) * left + moved) / sd_m).sum(axis=(1, 2)), axes * (size - 2)
+    return np.asarray(basis[:, :, 2:].transpose(0, 2, 1))
 
 
-def _least_of_stretches(terms: list[tuple[FloatArray, int]]) -> FloatArray | None:
-    """The least p-value of sums over 2, 4, 8 ... windows in a row, half overlapping, and of all; times their number."""
-    least, tests = [], 0
+def _least_of_runs(terms: list[tuple[FloatArray, int]]) -> FloatArray | None:
+    """The least p-value of sums over 1, 4, 16 ... windows in a row, half overlapping, and of all.
+
+    Lengths between powers of two have the same share of the error, and each of their runs the same share of that
+    (Bonferroni).
+    """
+    lengths: dict[int, tuple[int, FloatArray]] = {}
     for each, degrees in terms:
         total = np.concatenate([np.zeros((1, each.shape[1])), np.cumsum(each, axis=0)])
-        length = min(2, len(each))
+        length = 1
         while True:
             starts = np.arange(0, len(each) - length + 1, max(1, length // 2))
             starts = np.append(starts, len(each) - length) if starts[-1] + length < len(each) else starts
             sums = (total[starts + length] - total[starts]).max(axis=0)
-            least.append(scipy.special.gammaincc(degrees * length, np.maximum(sums, 0.0)))
-            tests += len(starts)
+            found = scipy.special.gammaincc(degrees * length, np.maximum(sums, 0.0))
+            kind = (length - 1).bit_length()
+            tests, least = lengths.get(kind, (0, found))
+            lengths[kind] = (tests + len(starts), np.minimum(least, found))
             if length == len(each):
                 break
-            length = min(2 * length, len(each))
-    return np.minimum(1.0, tests * np.min(least, axis=0)) if least else None
+            length = min(4 * length, len(each))
+    if not lengths:
+        return None
+    least_of_all = np.min([tests * least for tests, least in lengths.values()], axis=0)
+    return np.asarray(np.minimum(1.0, len(lengths) * least_of_all))
 
 
 def moments_of(times_s: FloatArray, positions_m: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -272,39 +319,29 @@ def spread_out(times_s: FloatArray, slot_s: float) -> FloatArray:
 
 
 def _stretches(points: int) -> Iterator[IntArray]:
-    """At most sixteen runs of a hundred moments, from the first to the last; of all, every fourth, sixteenth ..."""
-    step = 1
-    while points // step >= 3:
-        moments = np.arange(0, points, step)
-        if moments.size <= STRETCH:
-            yield moments
-        else:
-            wanted = min(MOST_STRETCHES, -(-moments.size // STRETCH))
-            for start in np.linspace(0, moments.size - STRETCH, wanted).astype(np.int64):
-                yield moments[start : start + STRETCH]
-        step *= STEP
+    """Runs of at most 400 moments, at most sixteen from first to last; of all, every second, fourth, sixteenth ..."""
+    sparser = [(0, 4**power) for power in range(1, max(1, points).bit_length() // 2 + 1)]
+    for first, step in [(0, 1), (0, 2), (1, 2), *sparser]:
+        moments = np.arange(first, points, step)
+        wanted = min(MOST_STRETCHES, -(-moments.size // STRETCH))
+        for start in np.linspace(0, max(0, moments.size - STRETCH), wanted).astype(np.int64):
+            yield moments[start : start + STRETCH]
 
 
-def _looks(times: FloatArray) -> Iterator[FloatArray]:
-    """Rows of contrasts of a stretch's moments, and of the means of every four of them, which hold less white noise."""
-    if times.size >= 3:
-        yield _contrasts(times)
-    blocks = times.size // STEP
-    if blocks >= 3:
+def _looks(times: FloatArray) -> Iterator[tuple[FloatArray, int]]:
+    """Contrasts of a stretch's moments, and of means of 4, 8 and 16 of them; and how many of them a window has."""
+    for among in MEANS:
+        blocks = times.size // among
+        if blocks < 3:
+            return
         means = np.zeros((blocks, times.size))
-        means[:, : blocks * STEP] = np.kron(np.eye(blocks), np.full(STEP, 1.0 / STEP))
-        yield _contrasts(means @ times) @ means
-
-
-def _contrasts(times: FloatArray) -> FloatArray:
-    """Orthonormal rows, (rows, n), that no straight line in any window of five moments or a few more is seen by."""
-    rows, last = np.zeros((times.size, times.size)), 0
-    for window in np.array_split(np.arange(times.size), max(1, times.size // WINDOW)):
-        span = times[window] - times[window].mean()
-        basis, _ = np.linalg.qr(np.stack([np.ones(window.size), span / np.abs(span).max()], axis=1), mode="complete")
-        rows[last : last + window.size - 2, window] = basis[:, 2:].T
-        last += window.size - 2
-    return rows[:last]
+        means[:, times.size - blocks * among :] = np.kron(np.eye(blocks), np.full(among, 1.0 / among))
+        rows = _left_of_lines(means @ times)
+        windows, kept, size = rows.shape
+        contrasts = np.zeros((windows, kept, blocks))
+        for window, its in enumerate(rows):
+            contrasts[window, :, blocks - (windows - window) * size :][:, :size] = its
+        yield contrasts.reshape(-1, blocks) @ means, kept
 
 
 def _fine(snap_m: float, least_m2: float) -> bool:
