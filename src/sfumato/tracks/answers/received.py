@@ -15,7 +15,7 @@ a week of one person, people are left out instead. For intervals, which are over
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,6 +32,7 @@ from sfumato.tracks.certificates.build import ReleasedFiles, Terms, released_of
 from sfumato.tracks.certificates.document import SEAL, with_seal
 from sfumato.tracks.certificates.verify import open_release, read_certificate, terms_of
 from sfumato.tracks.io import read_trace, read_traces
+from sfumato.tracks.io.tables.columns import columns_by_person
 from sfumato.tracks.noise.interface import TraceMechanism
 from sfumato.tracks.noise.planar_laplace import LaplaceNoise
 from sfumato.tracks.priors.kernels import Kernel, KernelTerms, White, kernel_from_dict
@@ -167,9 +168,17 @@ def _people(
         return release
     else:
         table = release
-    if document.get("people") == 1:
-        return [(None, read_trace(table, one_person=True))]
-    return list(read_traces(table))
+    alone = document.get("people") == 1
+    columns = columns_by_person(names_of(table), one_person=alone)  # their trips, too
+    if alone:
+        return [(None, read_trace(table, columns=columns, one_person=True))]
+    return list(read_traces(table, columns=columns))
+
+
+def names_of(table: object) -> list[str]:
+    """What a table's columns are called, Arrow's or another library's."""
+    named: Iterable[object] = getattr(table, "column_names" if hasattr(table, "column_names") else "columns", ())
+    return [str(name) for name in named]
 
 
 def _archive(release: Release, document: Mapping[str, object]) -> tuple[Terms, list[tuple[str | None, Trace]]]:

@@ -31,7 +31,7 @@ from sfumato.tracks.io.formats import format_named, format_of
 from sfumato.tracks.io.tables.columns import column_names, columns_by_person
 from sfumato.tracks.io.tables.point_table import PointTable, fleet_table
 from sfumato.tracks.people.engine import protect_rows
-from sfumato.tracks.people.kinds import as_arrow, library_of, like
+from sfumato.tracks.people.kinds import as_arrow, library_of, like, trips_of_library
 from sfumato.tracks.people.layout import AskedOfReading, TableReading
 from sfumato.tracks.people.noise import DrawnFrom, Protected, choose_for_people, protect_by
 from sfumato.tracks.people.results import ProtectedFleet
@@ -63,6 +63,7 @@ class AskedOfTrace(Wishes, DrawnFrom, total=False):
 class AskedOfTable(AskedOfTrace, AskedOfReading, total=False):
     """What :func:`protect` takes of a table."""
 
+    trip: str | None
     strict: bool
 
 
@@ -85,6 +86,7 @@ def protect(
     data: Trace | Frame,
     *,
     person: str | None = None,
+    trip: str | None = None,
     columns: Mapping[str, str] | None = None,
     zone: str | None = None,
     one_person: bool = False,
@@ -104,11 +106,12 @@ def protect(
     :class:`~sfumato.tracks.plan.Plan`; ``keep`` names what else is released, as it is; ``ids="random"`` gives people
     new ids (a frame keeps its own otherwise, because its owner joins them).
 
-    Of a table, ``person`` names the column that says whose each row is, and a single column of moments is the time
-    whatever its name; ``columns`` names others by role ({"lat": "Y"}), ``zone`` is the time zone of times without one,
-    ``one_person`` says that all rows are one person's, ``strict`` refuses rows that cannot be used instead of leaving
-    them out with a warning. People who travel together are warned of. Of a trace, ``person`` is the id that a ``state``
-    keeps this person's noise under.
+    Of a table, ``person`` names the column that says whose each row is, ``trip`` the one that tells a person's trips
+    apart (found by its name where it is called trip_id, ride, journey, session ...), and a single column of moments is
+    the time whatever its name; ``columns`` names others by role ({"lat": "Y"}), ``zone`` is the time zone of times
+    without one, ``one_person`` says that all rows are one person's, ``strict`` refuses rows that cannot be used instead
+    of leaving them out with a warning. People who travel together are warned of. Of a trace, ``person`` is the id that
+    a ``state`` keeps this person's noise under.
 
     A ``state`` (or its file) makes the noise continue over releases; a new one is written to its file before this
     returns, unless ``save_state`` is False. ``rng`` is for simulations only: the release says so.
@@ -116,8 +119,8 @@ def protect(
     plan = plan_of(wishes)
     drawn = DrawnFrom(state=state, passphrase=passphrase, save_state=save_state, rng=rng)
     if isinstance(data, Trace):
-        if columns or zone or one_person or strict:
-            raise InputError("columns, zone, one_person and strict are for tables.", "Leave them out for a trace.")
+        if columns or zone or one_person or strict or trip:
+            raise InputError("columns, trip, zone, one_person and strict are for tables.", "Leave them out.")
         return protect_by(plan, data, person=person, **drawn)
     if not library_of(data) and not hasattr(data, "__arrow_c_stream__"):
         raise InputError(
@@ -126,7 +129,10 @@ def protect(
         )
     if person is not None and "id" in (columns or {}):
         raise InputError("The column of people is named twice.", "Give person=..., or an id among columns=....")
-    roles = {**(columns or {}), **({} if person is None else {"id": person})}
+    if trip is not None and "segment" in (columns or {}):
+        raise InputError("The column of trips is named twice.", "Give trip=..., or a segment among columns=....")
+    named = {"id": person, "segment": trip or trips_of_library(data, person)}
+    roles = {**{role: name for role, name in named.items() if name is not None}, **(columns or {})}
     done = protect_arrow(as_arrow(data), plan, TableReading(roles, zone, one_person), strict=strict, **drawn)
     warn_of(done)
     frame = like(data, done.done.table, np.flatnonzero(done.done.faults == 0))
@@ -211,9 +217,7 @@ class PeopleRead:
         if not (format_named(format) if format else format_of(source)).people:
             trace = read_trace(source, columns=reading.columns, **asked)  # type: ignore[arg-type]
             return cls(reading, (*trace.columns, *trace.texts), (None, trace))
-        columns = reading.columns
-        if not reading.one_person:
-            columns = columns_by_person(column_names(source), columns) or None
+        columns = columns_by_person(column_names(source), reading.columns, one_person=reading.one_person) or None
         found = read_points(source, columns=columns, **asked)  # type: ignore[arg-type]
         reading = replace(reading, columns=columns)
         person = reading.layout_of(found.table).person

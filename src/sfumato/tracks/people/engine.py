@@ -126,7 +126,8 @@ def protect_rows(
         segment = segments_of(table, layout, at, starts)
         out = layout.fleet(table, out_at, where, shown, people=people, segment=segment)
     else:
-        out = layout.release(table, out_at, where, moments, people=people, schema=schema)
+        trips = segments_of(table, layout, at, starts)[spread] if noise.new_ids and layout.named_trips else None
+        out = layout.release(table, out_at, where, moments, people=people, trips=trips, schema=schema)
     if not Times.parse(noise.plan.times).shown:
         out = out.drop_columns(["time" if fleet else layout.roles.by_role["time"]])
     return ProtectedRows(out, rows.faults, tuple(labels), starts, lat, lon, shown_ms, at, given)

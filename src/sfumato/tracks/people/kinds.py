@@ -50,6 +50,18 @@ def as_arrow(table: Frame) -> pa.Table:
         raise InputError("That object is not a table of points.", "Give a table with one row per point.") from None
 
 
+def trips_of_library(table: Frame, person: str | None) -> str | None:
+    """The column that tells trips apart where the library has one (MovingPandas), unless it is that of people."""
+    first = next(iter(getattr(table, "trajectories", ())), None) if library_of(table) == "movingpandas" else None
+    name = None if first is None else _trip_column(first)
+    return None if name == person else name
+
+
+def _trip_column(trajectory: Frame) -> str:
+    named = getattr(trajectory, "get_traj_id_col", None)
+    return str(trajectory.traj_id_col if named is None else named())
+
+
 def like(given: Frame, table: pa.Table, rows: IntArray) -> Frame:
     """An Arrow table as the kind of table that was given; ``rows`` are the places of its rows in that one."""
     kind = library_of(given)
@@ -144,7 +156,5 @@ def _trajectories(given: Frame, table: pa.Table) -> Frame:
     frame = _points(_rows_of_trajectories(first), table)
     time = first.df.index.name or "t"
     if hasattr(given, "trajectories"):
-        return type(given)(
-            frame, first.get_traj_id_col() if hasattr(first, "get_traj_id_col") else first.traj_id_col, t=time
-        )
+        return type(given)(frame, _trip_column(first), t=time)
     return type(given)(frame.set_index(time), first.id)

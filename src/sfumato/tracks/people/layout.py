@@ -1,6 +1,8 @@
 """Which columns of a table are who, when and where, and which are released: under their own names and types.
 
-Released are the id, the time, the position, the segment where a column is called so, and what was asked to be kept.
+Released are the id, the time, the position, the column that tells a person's trips apart, and what was asked to be
+kept. Trips are numbered from 0 for each person where people get new ids, unless the column is called segment: their own
+names may lead back to whoever made them.
 Everything else stays behind, the file's metadata included: GeoParquet's bounding boxes are true ones.
 
 Noise belongs to a person, so a person's column goes before a trip's: a table with both is read by person, its trips as
@@ -37,6 +39,7 @@ from sfumato.tracks.io.telltale import names_trips
 from sfumato.tracks.io.times import format_times, parse_epochs
 
 _E_SCALES = {"e7": 1e7, "e6": 1e6}
+_RELEASED = ("id", "time", "segment", "lat", "lon", "geometry")
 _UNITS = {"s": 1000, "ms": 1, "us": 1000, "ns": 1_000_000}  # per millisecond, but for seconds
 
 
@@ -60,7 +63,7 @@ class Layout:
     ) -> Layout:
         """Found by names, or as ``columns`` says ({"id": "user_id", "lat": "Y"})."""
         names = [name for name in schema.names if not name.startswith("__index_level_")]
-        given = dict(columns or {}) if one_person else columns_by_person(names, columns)
+        given = columns_by_person(names, columns, one_person=one_person)
         given = with_time(schema, names, given)
         wanted = [keep] if isinstance(keep, str) else list(keep)
         part = find_roles(names, Reading.of(zone, given, (), one_person=one_person), geometry=geometry_column(schema))
@@ -69,10 +72,7 @@ class Layout:
         if one_person and "id" in given:
             raise InputError("An id column and one person were asked for.", "Give one of the two.")
         roles = find_roles(names, reading, geometry=geometry_column(schema))
-        shown = {roles.by_role[role] for role in ("id", "time", "lat", "lon", "geometry") if role in roles.by_role}
-        segment = roles.by_role.get("segment")
-        if segment is not None and plain(segment) in NAMES["segment"]:
-            shown.add(segment)
+        shown = {roles.by_role[role] for role in _RELEASED if role in roles.by_role}
         if one_person:
             shown.discard(roles.by_role.get("id", ""))
         shown.update(roles.keep.values(), (name for name in played if name is not None))
@@ -88,6 +88,12 @@ class Layout:
         if self.person is None:
             return None
         return StatedIds(column or self.person, kept=not new, trips=names_trips(self.person))
+
+    @property
+    def named_trips(self) -> str | None:
+        """The column of trips with names of their own, which are not shown where people get new ids."""
+        name = self.roles.by_role.get("segment")
+        return None if name not in self.released or plain(name) in NAMES["segment"] else name
 
     @property
     def needed(self) -> list[str]:
@@ -111,12 +117,14 @@ class Layout:
         moments: tuple[IntArray, IntArray],
         *,
         people: pa.DictionaryArray | None = None,
+        trips: IntArray | None = None,
         schema: pa.Schema | None = None,
     ) -> pa.Table:
         """The released columns of the rows ``at`` (None: all of them), at new positions and at the times shown.
 
         ``moments`` are milliseconds as read and as shown; one array where they are the same. Where ``people`` are given
-        (whose each released row is), ``table`` need hold the :meth:`carried_columns` only, and ``schema`` tells types.
+        (whose each released row is), ``table`` need hold the :meth:`carried_columns` only, and ``schema`` tells types;
+        ``trips`` are numbers in the place of names.
         """
         roles, (lat_deg, lon_deg), places = self.roles.by_role, degrees, None if at is None else pa.array(at)
         schema = table.schema if schema is None else schema
@@ -135,6 +143,8 @@ class Layout:
                 columns.append(_stamps(field.type, moments[1]))
             elif people is not None and name == self.person:
                 columns.append(_people(people, field.type))
+            elif trips is not None and name == self.named_trips:
+                columns.append(_trips(trips, field.type))
             else:
                 column = table.column(name) if places is None else table.column(name).take(places)
                 columns.append(_moments(column, *moments) if name == roles["time"] else column)
@@ -246,6 +256,16 @@ def _people(people: pa.DictionaryArray, kind: pa.DataType) -> pa.Array:
     if pa.types.is_dictionary(kind):
         return pa.DictionaryArray.from_arrays(people.indices, people.dictionary.cast(kind.value_type)).cast(kind)
     return people.dictionary.cast(kind).take(people.indices)
+
+
+def _trips(numbers: IntArray, kind: pa.DataType) -> pa.Array:
+    """Numbers of trips in a column's own type."""
+    held = kind.value_type if pa.types.is_dictionary(kind) else kind
+    try:
+        out = pa.array(numbers).cast(held)
+    except pa.ArrowException:
+        raise InputError("Trips are told apart by no numbers or texts.", "Leave that column out.") from None
+    return out.dictionary_encode().cast(kind) if held != kind else out
 
 
 def _geometry(kind: pa.DataType, lat_deg: FloatArray, lon_deg: FloatArray) -> pa.Array:

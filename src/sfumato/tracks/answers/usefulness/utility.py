@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from sfumato.base.shown import Shown, plain_fields
 from sfumato.base.things.frames import differences_m
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.answers.maps.cells import Bounds
-from sfumato.tracks.answers.received import Received, receive
+from sfumato.tracks.answers.received import Received, names_of, receive
 from sfumato.tracks.answers.usefulness.measures import (
     FLOW_CELLS_M,
     HEAT_CELLS_M,
@@ -119,16 +119,11 @@ def as_people(given: Given) -> People:
     elif isinstance(given, str | Path) and format_of(Path(given)).name not in _TABLES:
         people = [(None, read_trace(given))]
     else:
-        names = column_names(Path(given)) if isinstance(given, str | Path) else _names(given)
+        names = column_names(Path(given)) if isinstance(given, str | Path) else names_of(given)
         people = [(name or None, trace) for name, trace in read_traces(given, columns=columns_by_person(names))]
     if not people:
         raise InputError("There is nobody here.", "Give at least one track.")
     return [(person, rounded_times(trace)) for person, trace in people]
-
-
-def _names(table: object) -> list[str]:
-    names: Iterable[object] = getattr(table, "column_names", None) or getattr(table, "columns", None) or ()
-    return [str(name) for name in names]
 
 
 def useful(

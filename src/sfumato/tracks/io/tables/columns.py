@@ -30,6 +30,7 @@ _PEOPLE = _words(
     "vehicleid vehicle deviceid cabid cab taxiid taxi driverid driver mmsi"
 )
 _TRIPS = _words("tripid trajectoryid trajid trackid traceid rideid tid")
+TRIPS = (*_TRIPS, *_words("trip ride journey journeyid session sessionid"))  # of a person who is known
 # Plain names (lower case, letters and digits) in the order of preference.
 NAMES: dict[str, tuple[str, ...]] = {
     "lat": _words(
@@ -239,17 +240,17 @@ def times_of(table: pa.Table, roles: Roles, reading: Reading) -> FloatArray:
     return mixed_times(texts, reading.zone)
 
 
-def columns_by_person(names: Iterable[str], columns: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Roles of columns, with the person as id and the trip as segment where a table has both and none was named."""
+def columns_by_person(
+    names: Iterable[str], columns: Mapping[str, str] | None = None, *, one_person: bool = False
+) -> dict[str, str]:
+    """Roles of columns, with the person as id and their trips as segment, where the table has both (or one person)."""
     given = dict(columns or {})
-    by_plain = {plain(name): name for name in reversed(list(names))}
-    person = next((by_plain[word] for word in (*_PEOPLE, "device") if word in by_plain), None)
-    trip = next((by_plain[word] for word in (*_TRIPS, "trip", "ride") if word in by_plain), None)
-    if person is None or trip is None or "id" in given or person in given.values() or trip in given.values():
+    by_plain = {plain(name): name for name in reversed(list(names)) if name not in given.values()}
+    person = given.get("id") or next((by_plain[word] for word in (*_PEOPLE, "device") if word in by_plain), None)
+    trip = next((by_plain[word] for word in TRIPS if word in by_plain), None)
+    if trip is None or (person is None and not one_person):
         return given
-    given["id"] = person
-    given.setdefault("segment", trip)
-    return given
+    return {**({} if one_person else {"id": person}), "segment": trip, **given}  # type: ignore[dict-item]
 
 
 def column_names(path: Path) -> list[str]:
