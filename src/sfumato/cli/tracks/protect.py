@@ -137,6 +137,7 @@ class ProtectOptions:
     time_zone: str | None = _read(None, help="Time zone of times that name none, e.g. Europe/Paris or UTC.")
     column: list[str] = _read([], help="Name a table's column by role, e.g. lat=Y; repeat for more.")
     user_column: str | None = _read(None, help="The column that says whose each row is (the same as --column id=...).")
+    trip_column: str | None = _read(None, help="The column that tells a person's trips apart (--column segment=...).")
     one_person: bool = _read(
         False, "--one-person", help="All rows of a table and all files of a folder are one person's."
     )
@@ -201,7 +202,8 @@ class ProtectOptions:
     @property
     def reading(self) -> TableReading:
         """How columns are read."""
-        pairs = self.column if self.user_column is None else [*self.column, f"id={self.user_column}"]
+        named = (("id", self.user_column), ("segment", self.trip_column))
+        pairs = [*self.column, *(f"{role}={name}" for role, name in named if name is not None)]
         return TableReading(named_columns(pairs) if pairs else None, self.time_zone, self.one_person)
 
     def plan(self, keep: Sequence[str]) -> Plan:
