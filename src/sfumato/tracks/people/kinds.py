@@ -50,16 +50,16 @@ def as_arrow(table: Frame) -> pa.Table:
         raise InputError("That object is not a table of points.", "Give a table with one row per point.") from None
 
 
-def trips_of_library(table: Frame, person: str | None) -> str | None:
+def trips_of_library(table: object, person: str | None) -> str | None:
     """The column that tells trips apart where the library has one (MovingPandas), unless it is that of people."""
     first = next(iter(getattr(table, "trajectories", ())), None) if library_of(table) == "movingpandas" else None
     name = None if first is None else _trip_column(first)
     return None if name == person else name
 
 
-def _trip_column(trajectory: Frame) -> str:
+def _trip_column(trajectory: object) -> str:
     named = getattr(trajectory, "get_traj_id_col", None)
-    return str(trajectory.traj_id_col if named is None else named())
+    return str(named() if callable(named) else getattr(trajectory, "traj_id_col", ""))
 
 
 def like(given: Frame, table: pa.Table, rows: IntArray) -> Frame:
