@@ -240,7 +240,6 @@ ORDINARY: dict[str, tuple[str | None, Any]] = {
     "matrix": ("matrix", Q),
     "rate": ("float", 1.0),
     "n": ("int", 3),
-    "most_weighted_variance.weights": ("matrix", np.eye(3)),
     "betas": ("floats", [0.5, 1.0]),
     "mechanisms": ("names", ("lip-optimal",)),
     "plane_error": ("float", 0.0),

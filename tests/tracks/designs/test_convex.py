@@ -9,7 +9,7 @@ from sfumato.base.errors import InputError
 from sfumato.tracks.designs.barrier import Program, centre
 from sfumato.tracks.designs.convex import design_within, least_loss, least_noise
 from sfumato.tracks.designs.design import design, least_loss_two_axes, stacked_prior
-from sfumato.tracks.designs.exact_designs import block_compound, most_weighted_variance, one_compound
+from sfumato.tracks.designs.exact_designs import block_compound, one_compound
 from sfumato.tracks.designs.lower_bound import dual_terms
 from sfumato.tracks.designs.noise_design import Problem, regression
 from sfumato.tracks.priors.kernels import RBF, Matern32
@@ -201,24 +201,6 @@ def test_independent_axes_are_designed_apart_and_correlated_ones_gain_from_being
     assert linked.objective != pytest.approx(apart, rel=1e-3)
     with pytest.raises(InputError, match="indefinite"):
         stacked_prior(prior, prior, 1.5 * prior)
-
-
-def test_the_weighted_variance_optimum_is_stationary_and_says_when_it_applies():
-    rng = np.random.default_rng(5)
-    prior = prior_of(RBF(2), 8, 0.05)
-    weights = np.diag(rng.uniform(0.5, 2, 8))
-    with pytest.raises(InputError, match="from a budget of"):
-        most_weighted_variance(prior, weights, budget=1e-3)
-    solved = most_weighted_variance(prior, weights, budget=60.0)
-    best = solved.objective
-    for _ in range(200):
-        root = rng.normal(size=(8, 8))
-        other = solved.value.noise_covariance + 0.05 * (root + root.T)
-        if np.linalg.eigvalsh(other)[0] <= 0:
-            continue
-        other *= 60.0 / np.trace(other)
-        left = prior - prior @ np.linalg.solve(prior + other, prior)
-        assert np.sum(weights * left) <= best * (1 + 1e-12)
 
 
 def test_secrets_too_many_for_newton_fall_back_to_descent_with_an_honest_gap():
