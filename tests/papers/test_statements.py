@@ -76,6 +76,18 @@ def test_a_changed_sign_prime_or_set_is_no_quotation() -> None:
     assert signs(r"\forall x, y \in \mathcal{X}") == signs("∀x, y ∈ 𝒳") != signs("∀x, y ∈ 𝒴")
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["cip-theorems", "cip-programs", "cip-workshop-figure-2", "lip-theorems", "lip-figure-3", "privic-appendix-c"],
+)
+def test_the_numbers_of_errata_are_printed_by_their_command(name) -> None:
+    assert coverage.not_printed(name, quick=True) == []  # the others, whole: scripts/papers_coverage.py --numbers
+
+
+def test_a_number_that_no_command_prints_is_found() -> None:
+    assert coverage._numbers_in("of 2,600, −.02 and 8.4e7") == [(2600, 0.5), (-0.02, 0.005), (8.4e7, 5e5)]
+
+
 @pytest.mark.parametrize("row", keyed(row for row in ROWS if ":" in row.code))
 def test_the_code_named_can_be_imported(row) -> None:
     module, _, name = row.code.partition(":")
