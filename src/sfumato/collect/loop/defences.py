@@ -6,11 +6,11 @@ one that has followed a forged cell explains the forgeries. The cap and the floo
 raises no alarm; :mod:`.influence` says how far forged reports would move the estimate. The tight channel (promise
 "epsilon") follows nothing, and needs neither.
 
-The verdict on a cycle asks two questions, in this order. *No map at all?* Rings (:mod:`.rings` of the estimation)
-answer exactly; beside them the cycle is tested against the map that fits its own reports best, which sees what is
-impossible only as a whole (fitted to the same reports, it finds too little rather than too much). Both hold however
-people move between cycles: what fails was not drawn by honest devices, and is called forged. *Not the average map*
-(:func:`residual_test`) says that this cycle differs from the others: people moved, or somebody forged reports that look
+The verdict on a cycle asks two questions, in this order. *Does any map explain these reports?* Rings (:mod:`.rings` of
+the estimation) answer exactly. Beside them the cycle is tested against the map that fits its own reports best, which
+finds what is impossible only as a whole; being fitted to the same reports, it finds too little rather than too much.
+Both hold however people move between cycles: reports that fail were not drawn by honest devices, and are called forged.
+*Does the average map explain them?* (:func:`residual_test`) If not, people moved, or somebody forged reports that look
 like people. Reports alone cannot tell which; the words say so.
 """
 

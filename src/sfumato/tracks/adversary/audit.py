@@ -74,14 +74,14 @@ class HeldOut(TypedDict):
 class Audit(Shown):
     """Errors and intervals are per coordinate, in metres; ``interval_68_m`` is the root mean square half-width √V.
 
-    ``smallest_interval_68_m`` is the least √V of any moment, ``floor_m`` what the certificate promises it stays above
-    (None where the certificate has no universal bound, or the prior lies outside its class), ``in_class`` whether the
-    kernel used is a member (not that the person moves like it: ``moves_otherwise`` says what speaks against that),
-    ``verdict`` one sentence. ``within_a_metre`` is the share of points that lie where they were: where it is all of
-    them the release is the original, and ``holds`` is False whatever the certificate says. A mechanism that states no
-    law of its noise leaves the adversary nothing to compute with: errors after smoothing, intervals and coverage are
-    then None. ``turning`` says how much the track itself turns one way round. ``guess`` is where they believe the trace
-    was (latitudes, longitudes); it is for the private report and never part of the JSON.
+    ``smallest_interval_68_m`` is the least √V of any moment. ``floor_m`` is what the certificate promises it stays
+    above: None where the certificate has no universal bound, or the prior lies outside its class. ``in_class`` says
+    whether the kernel used is a member; ``moves_otherwise`` says what speaks against the person moving like it.
+    ``within_a_metre`` is the share of points that lie where they were: if it is all of them, the release is the
+    original, and ``holds`` is False whatever the certificate says. A mechanism that states no law of its noise leaves
+    the adversary nothing to compute with: then errors after smoothing, intervals and coverage are None. ``turning``
+    says how much the track itself turns one way round. ``guess`` is where the adversary believes the trace was
+    (latitudes, longitudes); it is for the private report and never part of the JSON. ``verdict`` is one sentence.
     """
 
     points: int

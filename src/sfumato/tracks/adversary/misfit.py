@@ -1,9 +1,9 @@
 """Does a trace move like the prior that was fitted to it? Four looks, each with what it would mean.
 
-A fitted kernel is always *some* kernel: that its parameters lie in the class does not say that the person does. Under
-the fitted prior the standardised innovations are independent standard normals. Looked at are
+A fitted kernel is always *some* kernel: its parameters may lie in the class although the person does not move like it.
+Under the fitted prior the standardised innovations are independent standard normals. Four things are looked at:
 
-* their excess kurtosis (0 for a Gaussian; its sd is about √(24/n)): heavy tails are what stopping and going looks like;
+* their excess kurtosis (0 for a Gaussian; its sd is about √(24/n)): stopping and going has heavy tails;
 * the share of moments at which the path stood still while it moves elsewhere;
 * roughness: whether Matérn-1/2 (as rough as Brownian motion, no member of the class) is likelier by a factor e³;
 * routine: whether positions at the same time of another day are closer to one another than the path is wide.

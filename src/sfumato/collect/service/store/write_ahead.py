@@ -1,15 +1,15 @@
 """SQLite's write-ahead log on a disk that may be small or full: kept short, and always with room to be copied back.
 
 A commit appends the pages it changed to the log; a checkpoint copies them into the database, after which the log begins
-anew. SQLite tries that by itself, but only after a commit that leaves 1,000 pages (4 MB) in the log. Where the disk is
-full before, no commit succeeds any more, so nobody tries; and whoever does may fail as well, because the database has
-to grow by the pages that only the log holds. A collector on such a disk would refuse reports for ever although
-everything would fit. Hence, on the thread that writes reports:
+anew. SQLite does that by itself, but only after a commit that leaves 1,000 pages (4 MB) in the log. If the disk is full
+before that, no commit succeeds any more and no checkpoint follows; one may even fail, because the database has to grow
+by the pages that only the log holds. A collector on such a disk would refuse reports for ever although everything would
+fit. So the thread that writes reports keeps three rules:
 
-* nothing is written unless the disk would still have room for copying the log back (:meth:`WriteAheadLog.leave_room`);
-* whoever finds the disk full copies the log back, cuts it to nothing and tries once more (:meth:`WriteAheadLog.cut`);
-* a log longer than :data:`LONGEST_BYTES`, as after somebody read one old state for long, is cut as soon as that can be
-  done (:meth:`WriteAheadLog.keep_short`).
+* it writes nothing unless the disk would still have room for copying the log back (:meth:`WriteAheadLog.leave_room`);
+* when the disk is full, it copies the log back, cuts it to nothing and tries once more (:meth:`WriteAheadLog.cut`);
+* when the log is longer than :data:`LONGEST_BYTES`, for instance because somebody read one old state for long, it is
+  cut as soon as it can be (:meth:`WriteAheadLog.keep_short`).
 """
 
 from __future__ import annotations

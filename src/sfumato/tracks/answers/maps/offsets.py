@@ -7,12 +7,12 @@ With f the map of everybody, K the rest of the noise and v the variance of the s
 
     p(u | release) ∝ exp(-|u|² / 2v) · Π_i (K f)(z_i - u)^τ.
 
-The release is moved back by the mean of u, less what all are moved together (a map that is too flat draws everybody to
-its middle); what is left of the noise has the variance o - v + var(u | release). Where
-more than three tenths of v are left, releases are too short to tell, and stay as they are. Points of one release are
-not independent: τ counts one of them for every fifty minutes. Where the shifts so found are larger than the law allows
-(people are not at the same places after all), τ is halved until they are not. How far all releases lie off *together*
-cannot be seen: that part of v / releases stays in the answer, and is in its interval.
+Each release is moved back by its mean of u, less the mean move of all (a map that is too flat draws everybody to its
+middle). What is left of the noise has the variance o - v + var(u | release). Where that leaves more than three tenths
+of v, releases are too short to tell, and stay as they are. Points of one release are not independent: τ counts one of
+them for every fifty minutes. Where the shifts come out larger than the law allows, people are not at the same places
+after all: τ is halved until they fit. How far all releases lie off *together* cannot be seen: that part, v / releases,
+stays in the answer, and is in its interval.
 """
 
 from __future__ import annotations

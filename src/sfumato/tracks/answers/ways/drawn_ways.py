@@ -5,10 +5,10 @@ paths are drawn given the release (:mod:`sfumato.tracks.answers.ways.movement`),
 averaged over draws and people. Where the release tells little of the way, the answer is the model's, and that is said:
 
 * where the release tells less than half of the squared steps (:attr:`Ways.told`);
-* where the likeliest path is less than four fifths as long as the drawn ones (:attr:`Ways.length_told`). Few long rides
-  between long stays have most of the squares, and the model, which knows no stays, draws a length of its own into them;
-* for stays also where those of the likeliest path and of the drawn ones, in number or time, differ by more than a fifth
-  (:attr:`Ways.stays_told`).
+* where the likeliest path is less than four fifths as long as the drawn ones (:attr:`Ways.length_told`). The model
+  knows no stays and draws length into them, which squared steps do not show: they come from a few long rides;
+* for stays also where their number or their time differ by more than a fifth between the likeliest path and the drawn
+  ones (:attr:`Ways.stays_told`).
 """
 
 from __future__ import annotations
