@@ -10,7 +10,7 @@ from pathlib import Path
 from repository import ROOT
 
 CONTRIBUTING = ROOT / "docs" / "contributing"
-NOT_SOURCE = shutil.ignore_patterns("__pycache__", "static", "*.nbi", "*.nbc")
+NOT_SOURCE = shutil.ignore_patterns("static")  # what Python and numba have compiled stays valid: the times come along
 
 
 def page_text(name: str) -> str:
