@@ -18,15 +18,15 @@ PAGE = page_text("add_an_answer")
 def followed(copy: Path) -> None:
     """The page's blocks, where it says they go."""
     file, command, row = blocks(PAGE)
-    imported = re.search(r"with its import, `(.*?)`", PAGE)
-    assert imported is not None
+    imported = re.findall(r"`(from \S+ import \w+)`", PAGE)
+    assert len(imported) == 2
     (copy / place_of(file)).write_text(file, encoding="utf-8")
     face = copy / "src" / "sfumato" / "cli" / "tracks" / "answers" / "estimate.py"
     head, table, tail = face.read_text(encoding="utf-8").partition("QUESTIONS: dict")
     opened, brace, rows = tail.partition("{\n")
     assert table
     assert brace
-    head = head.replace("import typer\n", f"import typer\n{imported.group(1)}\n", 1)
+    head = head.replace("import typer\n", "\n".join(["import typer", *imported, ""]), 1)
     face.write_text(head + command + "\n\n" + table + opened + brace + row + rows, encoding="utf-8")
 
 
