@@ -61,6 +61,9 @@ def create(
         int, typer.Option(help="Cycles that share one report of a device; collect plan says which lasts.")
     ] = 0,
     promise: Annotated[str, typer.Option(help="epsilon or mutual-information.")] = "epsilon",
+    tickets: Annotated[
+        str, typer.Option(help="linkable, or blind: signed unseen, for clients from 0.3.0 on.")
+    ] = "linkable",
     minimum_tickets: Annotated[
         int | None, _when_closed("No cycle closes with fewer tickets; left out: the collector's setting.")
     ] = None,
@@ -84,6 +87,7 @@ def create(
         "epsilon_per_km": epsilon_per_km,
         "reporting": reporting,
         "promise": promise,
+        "tickets": tickets,
         **{key: value for key, value in given.items() if value is not None},
     }
     if not re.fullmatch("[a-z0-9][a-z0-9-]{0,62}", name):
