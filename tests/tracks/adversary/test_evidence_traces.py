@@ -15,6 +15,7 @@ pytestmark = [
     pytest.mark.shared,
     pytest.mark.slow,
     pytest.mark.skipif(not SHARED.exists(), reason="../shared/data is not here: no real traces to attack"),
+    pytest.mark.xdist_group("evidence_traces"),  # one worker attacks them, once
 ]
 EXPECTED = math.erf(1 / math.sqrt(2))
 
