@@ -181,3 +181,20 @@ def test_the_command_hides_a_dataset(tmp_path: Path) -> None:
     assert "6 places of 6 people" in told
     code, told, _ = run("verify", out)
     assert (code, "A simulation" in told) == (1, True)  # the homes' zones are seeded
+
+
+@pytest.mark.parametrize("ids", ["random", "keep"])
+def test_a_place_that_is_named_after_a_dataset_was_hidden_lies_open_in_it(tmp_path: Path, ids: str) -> None:
+    written(tmp_path / "rides", rides())
+    people = {who: Places.none(rng=1).add(home) for who, home in homes().items()}
+    reading = TableReading({"id": "user_id"})
+    hide_dataset(tmp_path / "rides", tmp_path / "out", people, ids=ids, reading=reading)
+    with pytest.raises(InputError, match="no row of it lies inside a zone of today"):
+        hide_dataset(tmp_path / "rides", tmp_path / "out", people, ids=ids, reading=reading)
+    people["u3"] = people["u3"].add(place_at("school", 48.5 + 0.3 + 0.05, 2.5, radius_m=400.0, rng=9))
+    with pytest.raises(NotCertified, match=r"STILL FOUND: .* rows of 1 people"):
+        hide_dataset(tmp_path / "rides", tmp_path / "out", people, ids=ids, reading=reading)
+    elsewhere = homes()["u3"]
+    people["u2"] = people["u2"].add(place_at("school", elsewhere.lat_deg + 0.05, 2.5, radius_m=400.0, rng=9))
+    with pytest.raises(NotCertified, match="rows of 1 people"):  # each held against their own zones
+        hide_dataset(tmp_path / "rides", tmp_path / "out", people, ids=ids, reading=reading)

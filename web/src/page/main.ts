@@ -16,8 +16,8 @@ import {
 } from "../../../clients/js/src/page/index.js";
 import { button, byId, element, metres } from "../dom.js";
 import { TrackMap } from "./map.js";
-import { ends, type Opened, opened, type Spot } from "./reading.js";
-import { showSaving } from "./saving.js";
+import { ends, type Opened, opened, type Spot, unpacked } from "./reading.js";
+import { save, showSaving } from "./saving.js";
 import shipped from "./table.json";
 
 const MOST_POINTS = 500_000;
@@ -103,6 +103,7 @@ function listTracks(): void {
     return element("li", {}, element("span", {}, source.name, " ", element("small", {}, about)), away);
   });
   byId("tracks").replaceChildren(...rows);
+  byId("tracks").tabIndex = rows.length > 6 ? 0 : -1; // a box that scrolls is reached by keys
   const apart = (a: Spot, b: Spot) => distanceM(surface(...a), surface(...b));
   const hidden = (at: Spot) => places.active.some((place) => apart(at, [place.latDeg, place.lonDeg]) < 200);
   const found = ends(sources, apart).filter((one) => !hidden(one.spot));
@@ -137,19 +138,38 @@ async function take(files: Iterable<File>): Promise<void> {
     return;
   }
   const problems: string[] = [];
+  const known = new Set(sources.map(({ digest }) => digest));
   const listed = [...files];
   const owner = listed.find((file) => file.name.endsWith(".places"));
   if (owner) await openPlaces(owner);
   if (owner && listed.length === 1) return;
-  for (const file of listed) {
+  const bar = byId("reading") as HTMLProgressElement;
+  for (const [number, file] of listed.entries()) {
     if (file === owner) continue;
     try {
-      const source = await opened(file);
-      if (!sources.some(({ digest }) => digest === source.digest)) sources.push(source);
+      const { files: inside, others } = await unpacked(file);
+      if (others)
+        problems.push(`${file.name}: ${others} files in it are neither GPX nor GeoJSON; the command line reads them.`);
+      for (const [k, one] of inside.entries()) {
+        bar.hidden = false;
+        bar.value = (number + k / inside.length) / listed.length;
+        if (k % 10 === 0) {
+          say("status", `Reading ${one.name} …`);
+          await new Promise((resolve) => setTimeout(resolve)); // let the bar be seen
+        }
+        try {
+          const source = await opened(one);
+          if (!known.has(source.digest)) sources.push(source);
+          known.add(source.digest);
+        } catch (error) {
+          problems.push(`${one.name}: ${wordsOf(error)}`);
+        }
+      }
     } catch (error) {
       problems.push(`${file.name}: ${wordsOf(error)}`);
     }
   }
+  bar.hidden = true;
   const [first, last] = sources.reduce(
     ([a, b], { track }) => [Math.min(a, track.micros[0]!), Math.max(b, track.micros[track.micros.length - 1]!)],
     [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY],
@@ -160,7 +180,8 @@ async function take(files: Iterable<File>): Promise<void> {
   changed();
   map.fit();
   const count = `${sources.length} track${sources.length === 1 ? "" : "s"} read.`;
-  say("status", problems.length ? problems.join(" ") : count, problems.length > 0);
+  const most = problems.slice(0, 5).join(" ") + (problems.length > 5 ? ` … and ${problems.length - 5} more.` : "");
+  say("status", problems.length ? `${count} ${most}` : count, problems.length > 0);
 }
 
 function addPlace(): void {
@@ -241,6 +262,16 @@ async function protect(): Promise<void> {
     say("status", wordsOf(error), true);
   }
 }
+
+// As it came, before anything on it changed: saved, it runs without a network, under the same policy.
+const asItCame = `<!doctype html>\n${document.documentElement.outerHTML}\n`;
+if (location.protocol === "file:")
+  byId("offline").textContent = "This page runs from your disk: it works without a network.";
+else
+  byId("offline").append(
+    button("Save this page", () => save("sfumato-protect.html", asItCame, "text/html")),
+    " and open it from your disk: it works without a network.",
+  );
 
 for (const radius of RADII_M)
   select("radius").append(

@@ -9,6 +9,8 @@ import {
   sha256,
 } from "../../../clients/js/src/page/index.js";
 
+import { entriesOf, gunzipped, isGzip, isZip, type Packed } from "./packed.js";
+
 export interface Opened extends Source {
   readonly track: ReadTrack;
   /** Tells the same file twice, whatever it is called. */
@@ -17,8 +19,8 @@ export interface Opened extends Source {
 
 /** What people drop by mistake: how such a file begins (or has at its ninth byte), what it is, what to do. */
 const KINDS: readonly (readonly [string, string, string])[] = [
-  ["PK\u0003\u0004", "a ZIP archive", "Unpack it, and drop the GPX files that are in it."],
-  ["\u001f\u008b", "packed by gzip", "Unpack it, and drop what was in it."],
+  ["PK\u0003\u0004", "a ZIP in a ZIP", "Unpack it, and drop the files that are in it."],
+  ["\u001f\u008b", "packed by gzip twice", "Unpack it, and drop what was in it."],
   [".FIT", "a FIT file", "The command line reads it: sfumato hide."],
   ["\u00ff\u00d8\u00ff", "a picture", "Drop GPX or GeoJSON files."],
   ["\u0089PNG", "a picture", "Drop GPX or GeoJSON files."],
@@ -46,8 +48,22 @@ function decoded(bytes: Uint8Array): string {
   }
 }
 
-export async function opened(file: File): Promise<Opened> {
+const A_TRACK = /\.(gpx|geojson|json)(\.gz)?$/i;
+const HIDDEN = /(^|\/)(\.|__MACOSX\/)/;
+
+/** A file, or those in a packed one, each by its name; `others` of a ZIP are no tracks that this page reads. */
+export async function unpacked(file: File): Promise<{ files: Packed[]; others: number }> {
   const bytes = new Uint8Array(await file.arrayBuffer());
+  if (!isZip(bytes)) return { files: [{ name: file.name, bytes: async () => bytes }], others: 0 };
+  const every = entriesOf(bytes).filter(({ name }) => !HIDDEN.test(name));
+  const files = every.filter(({ name }) => A_TRACK.test(name));
+  return { files, others: every.length - files.length };
+}
+
+export async function opened({ name, bytes: read }: Packed): Promise<Opened> {
+  const file = { name };
+  let bytes = await read();
+  if (isGzip(bytes)) bytes = await gunzipped(bytes);
   const text = decoded(bytes);
   const digest = hexOf(sha256(bytes));
   const first = /[^\s\ufeff]/.exec(text)?.[0];

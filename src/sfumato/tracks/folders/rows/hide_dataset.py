@@ -7,6 +7,7 @@ inside a zone, too. Whoever has no places file is left out.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,21 +16,25 @@ from typing import Unpack
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from sfumato.base.arrays import BoolArray, IntArray
-from sfumato.base.errors import InputError
+from sfumato.base.errors import InputError, NotCertified
 from sfumato.base.keystream import derived_key
 from sfumato.base.things.traces import Trace
-from sfumato.tracks.certificates.person_ids import canonical_id, distinct_ids, new_ids
+from sfumato.tracks.certificates.person_ids import canonical_id, distinct_ids, new_ids, renamed_people
+from sfumato.tracks.folders.manifest import private_folder
 from sfumato.tracks.folders.rides.hide import Hiding
 from sfumato.tracks.folders.rows.dataset import BucketNote, DatasetResult, open_dataset, statement_of
 from sfumato.tracks.folders.rows.dataset_job import Running, begin_job, result_if_finished
 from sfumato.tracks.folders.rows.people_notes import BLOCK, NO_NOISE, not_stated, over_people
 from sfumato.tracks.folders.rows.spill import Bucket
+from sfumato.tracks.folders.staging import CERTIFICATE_NAME, MANIFEST_NAME
 from sfumato.tracks.io.draft import canonical
 from sfumato.tracks.people.engine import ProtectedRows
 from sfumato.tracks.people.layout import Layout, TableReading
-from sfumato.tracks.people.rows import Rows, by_person
+from sfumato.tracks.people.rows import Rows, by_person, read_rows
+from sfumato.tracks.places.globe import surface
 from sfumato.tracks.places.leak_test import PlaceLeak, leak_test
 from sfumato.tracks.places.places_file import Places, load_places
 from sfumato.tracks.places.withhold import MOMENTARY, withhold
@@ -79,6 +84,8 @@ def hide_dataset(
 
     ``tested`` hears what attackers find before anything is in place, and may raise.
     """
+    if (out / MANIFEST_NAME).exists():
+        refuse_what_lies_open(out, places)
     if (ended := result_if_finished(out, folder)) is not None:
         return ended
     reading, times = how.get("reading", TableReading()), times or Times()
@@ -108,6 +115,37 @@ def hide_dataset(
             job.parts(), layout, times, people, noise=None, new_ids=key is not None, simulation=simulation
         )
         return job.place(tally, statement, how.get("sign"))
+
+
+def refuse_what_lies_open(out: Path, places: Mapping[str, Places] | Places) -> None:
+    """Hold a finished folder against the zones of today: rows shared before a place was named lie open in it."""
+    document = json.loads((out / CERTIFICATE_NAME).read_text("utf-8"))
+    columns = dict(document["columns"])
+    people, inside = set[str](), 0
+    for file in document["files"]:
+        table = pq.read_table(out / file["name"])
+        rows = read_rows(table, Layout.of(table.schema, columns=columns, zone="UTC", one_person="id" not in columns))
+        order, starts = by_person(rows.codes, len(rows.labels))
+        for number, (given, _) in enumerate(renamed_people([(label, 0) for label in rows.labels], out, given=True)):
+            at = order[starts[number] : starts[number + 1]]
+            mine = places if isinstance(places, Places) else places.get(canonical_id(str(given)))
+            points, held = surface(rows.lat_deg[at], rows.lon_deg[at]), np.zeros(len(at), dtype=np.bool_)
+            for zone in () if mine is None else mine.zones:
+                held |= zone.holds(points)
+            if held.any():
+                people.add(str(given))
+                inside += int(np.count_nonzero(held))
+    if inside:
+        raise NotCertified(
+            f"STILL FOUND: {inside} rows of {len(people)} people in {out} lie inside zones of today.",
+            "They were shared before those places were named, which cannot be taken back. Hide the dataset anew into "
+            "another folder, and delete this one wherever it was uploaded.",
+        )
+    if not private_folder(out).exists():
+        raise InputError(
+            f"{out} holds a finished release, and no row of it lies inside a zone of today.",
+            "To hide more rows, name another folder.",
+        )
 
 
 def _layout(layout: Layout, schema: pa.Schema, keep: Sequence[str]) -> Layout:
