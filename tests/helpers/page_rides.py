@@ -14,6 +14,7 @@ HOME = (47.3769, 8.5417)
 def rides(folder: Path, count: int, *, seed: int = 0, points: int = 400) -> list[Path]:
     """Rides that begin at home and wander off, one a day, as GPX with heights and names."""
     rng, out = np.random.default_rng(seed), []
+    folder.mkdir(exist_ok=True)
     around = Around(*HOME)
     for ride in range(count):
         heading = rng.uniform(0, 2 * np.pi) + np.cumsum(rng.normal(0, 0.08, points))

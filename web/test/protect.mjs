@@ -5,7 +5,7 @@ import { pathToFileURL } from "node:url";
 import { violations } from "./accessibility.mjs";
 import { open } from "./browser.mjs";
 
-const { page: file, inputs, out, pictures, executable, home, places } = JSON.parse(process.argv[2]);
+const { page: file, inputs, packed, out, pictures, executable, home, places } = JSON.parse(process.argv[2]);
 mkdirSync(pictures, { recursive: true });
 mkdirSync(out, { recursive: true });
 const address = pathToFileURL(file).href;
@@ -141,6 +141,37 @@ await session("bad", async (page) => {
   await page.setInputFiles("#files", [bad]);
   await page.waitForSelector("#status.problem");
   return { words: await page.locator("#status").innerText(), rows: await page.locator("#tracks li").count() };
+});
+
+// 5. A phone: two hundred tracks of a ZIP and one packed alone, in a box that scrolls; the page saved from a server runs as well.
+await session(
+  "packed",
+  async (page) => {
+    await page.setInputFiles("#files", packed);
+    let seen = 0;
+    while ((await page.locator("#tracks li").count()) === 0) {
+      seen += await page.locator("#reading").isVisible();
+      await page.waitForTimeout(5);
+    }
+    const words = await page.locator("#status").innerText();
+    await look(page, "many, phone");
+    await picture(page, "protect-page-many-phone");
+    const box = await page.locator("#tracks").evaluate((list) => [list.scrollHeight, list.clientHeight]);
+    const said = await page.locator("#offline").innerText();
+    return { rows: await page.locator("#tracks li").count(), words, box, seen, said };
+  },
+  { width: 390, height: 844 },
+);
+await session("saved", async (page) => {
+  await page.route("http://page.test/", (route) =>
+    route.fulfill({ body: readFileSync(file), contentType: "text/html" }),
+  );
+  await page.goto("http://page.test/");
+  const copy = await saved(page, "Save this page", "copy.html");
+  await page.goto(pathToFileURL(copy).href);
+  await page.setInputFiles("#files", inputs);
+  await page.waitForSelector("#tracks li");
+  return { copy, said: await page.locator("#offline").innerText(), rows: await page.locator("#tracks li").count() };
 });
 
 await browser.close();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 import subprocess
@@ -40,8 +41,16 @@ def walk(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path
     assert words == now, "the page is older than the certificate's words: run `make web`"
     folder = tmp_path_factory.mktemp("page")
     inputs = rides(folder, 3, seed=21)
+    many = folder / "export.zip"
+    with zipfile.ZipFile(many, "w", zipfile.ZIP_DEFLATED) as export:
+        for number, path in enumerate(rides((folder / "many"), 200, seed=5, points=40)):
+            export.write(path, f"activities/{number}.gpx")
+        export.writestr("activities/7.fit", b"\x0e\x10.FIT")
+    alone = folder / "alone.gpx.gz"
+    alone.write_bytes(gzip.compress(inputs[0].read_bytes()))
     argument = {
         "page": str(PAGE), "inputs": [str(path) for path in inputs], "out": str(folder / "out"),
+        "packed": [str(many), str(alone)],
         "pictures": str(PICTURES), "executable": CHROMIUM, "home": HOME,
     }  # fmt: skip
     run = subprocess.run(
@@ -127,6 +136,25 @@ def test_one_blurred_track_is_good_in_all_four_answers(walk: Walk) -> None:
     assert found["blurred"]["command"] == "sfumato verify certificate.json --release shared.gpx"
 
 
+def test_a_zip_of_two_hundred_tracks_is_read_with_a_bar_into_a_box_that_scrolls(walk: Walk) -> None:
+    found = walk[0]["packed"]
+    assert found["rows"] == 201
+    assert found["seen"] > 0, "a bar shows how far it is"
+    assert "201 tracks read." in found["words"]
+    assert "1 files in it are neither GPX nor GeoJSON" in found["words"]
+    high, shown = found["box"]
+    assert high > 1000 > 400 > shown
+    assert "runs from your disk" in found["said"]
+
+
+def test_the_page_saved_from_a_server_works_from_the_disk(walk: Walk) -> None:
+    found, _, inputs = walk
+    assert found["saved"]["rows"] == len(inputs)
+    assert "runs from your disk" in found["saved"]["said"]
+    assert found["saved"]["problems"] == []
+    assert Path(found["saved"]["copy"]).read_text("utf-8").count("<script") == PAGE.read_text("utf-8").count("<script")
+
+
 def test_hidden_and_blurred_rides_verify(walk: Walk) -> None:
     found, out, _ = walk
     folder = unpacked(out, "both.zip")
@@ -151,7 +179,7 @@ def test_the_page_fails_closed(walk: Walk) -> None:
 
 def test_it_works_by_keyboard_on_a_phone_and_with_a_screen_reader(walk: Walk) -> None:
     found, _, _ = walk
-    assert found["axe"] == {"empty": [], "protected": [], "phone, dark": []}
+    assert found["axe"] == {"empty": [], "protected": [], "phone, dark": [], "many, phone": []}
     assert all(pixels <= 0 for pixels in found["overflow"].values()), found["overflow"]
     assert found["hidden"]["focus"] == "result-title"
     assert float(found["again"]["picked"]) != float(found["again"]["tapped"])
