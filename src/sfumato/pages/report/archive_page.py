@@ -198,13 +198,13 @@ def places_page(found: list[FoundPlace], rides: list[Trace]) -> str:
     for number, one in enumerate(found, start=1):
         stayed, at = f"{one.stayed_s / 3600:.1f} h", f"{one.lat_deg:.5f},{one.lon_deg:.5f}"
         seen = (day(one.first_seen_s), day(one.last_seen_s))
-        rows.append((number, one.label, one.visits, one.nights, stayed, one.track_ends, *seen, at))
+        rows.append((f"{number} {one.label}", one.visits, one.nights, stayed, one.track_ends, *seen, at))
     return page(
         "Places found (private)",
         "<strong>Private.</strong> This page shows where you stay. Keep it to yourself.",
         archive_map([("original", ride) for ride in rides[:_MOST_RIDES]], marks, "Rides and places")
         + f'{_BUTTONS}<p><code id="picked"></code></p>',
-        section("Places", table(("", "guess", "visits", "nights", "stayed", "ends", "first", "last", "where"), rows)),
+        section("Places", table(("guess", "visits", "nights", "stayed", "ends", "first", "last", "where"), rows)),
         script="map.js",
     )
 

@@ -22,6 +22,7 @@
       const x = Number(text.dataset.x) + dx * size - (dx < 0 ? long : 0);
       const y = Number(text.dataset.y) + dy * size;
       const rect = [x, y - size, x + long, y + 0.3 * size];
+      if (rect[1] < box[1] || rect[2] > box[0] + box[2]) continue;
       if (taken.some((one) => rect[0] < one[2] && one[0] < rect[2] && rect[1] < one[3] && one[1] < rect[3])) continue;
       taken.push(rect);
       text.setAttribute("x", x);
