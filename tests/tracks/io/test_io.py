@@ -79,11 +79,11 @@ def test_segments_are_kept(files: dict[str, Path], name: str, segments: int) -> 
         ("a.tcx", {"elevation", "heart_rate", "Creator Name", "Creator UnitId", "points without a position (1)"}),
         ("a.csv", {"speed"}),
         ("a.plt", {"elevation"}),
-        ("a.rec", {"batt", "SSID", "elevation", "messages other than locations"}),
+        ("a.rec", {"batt", "SSID", "elevation", "messages other than locations and transitions"}),
         ("a.geojson", {"name", "heart", "device", "elevation", "waypoints (1)"}),
         ("Records.json", {"accuracy", "device", "wifiScan"}),
         ("2024_MAY.json", {"activityType", "address", "name"}),
-        ("Timeline.json", {"raw signals", "userLocationProfile", "placeId", "distanceMeters"}),
+        ("Timeline.json", {"raw positions beside the timeline (1)", "userLocationProfile", "placeId", "distance"}),
     ],
 )
 def test_what_is_left_out_is_named(files: dict[str, Path], name: str, words: set[str]) -> None:

@@ -60,7 +60,7 @@ def read_trace(
     if len(found) > 1:
         raise InputError(
             f"The table holds {len(found)} traces, told apart by an id column.",
-            "Read them with read_traces, or choose the rows of one first.",
+            "Choose the rows of one, say that all are one person's (--one-person), or read them with read_traces.",
         )
     trace: Trace = found[0][1]
     return trace

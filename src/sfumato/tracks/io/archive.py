@@ -245,6 +245,6 @@ def _layout(names: list[str]) -> Callable[[str], str | None]:
 
 def _google(name: str) -> str | None:
     last = PurePosixPath(name).name
-    if last in ("Settings.json", "Tombstones.csv", "Timeline Edits.json", "Encrypted Backups.txt"):
+    if last in ("Settings.json", "Tombstones.csv", "Encrypted Backups.txt"):
         return "no positions of yours"
     return None if "Location History" in name or "Timeline" in name or last == "Records.json" else "not a timeline"

@@ -146,6 +146,15 @@ _NUMBERING = {"id", "no", "nr", "number", "key", "uuid", "code", "name"}
 _TRIPS_TEXT = "trip tid ride segment seg session track trace traj trajectory journey activity leg tour route run drive"
 _TRIP_WORDS = frozenset(_TRIPS_TEXT.split())
 _PEOPLE_WORDS = frozenset(_PEOPLE_TEXT.split())
+# Nouns of what was measured and of how somebody moved; the last word of a name is its noun.
+_MEASURED_TEXT = (
+    "battery batt bat level charging temperature temp accuracy precision hdop vdop pdop satellites sats sat fix valid "
+    "speed velocity course bearing heading direction altitude elevation height hr bpm cadence power watts distance "
+    "duration time timestamp date confidence probability"
+)
+_KINDS_TEXT = "type kind mode activity motion state status provider protocol event travel semantic"
+_MEASURED, _KINDS = frozenset(_MEASURED_TEXT.split()), frozenset(_KINDS_TEXT.split())
+_PLACES = {"place", "point", "row", "record", "fix", "position"}
 MOST_PEOPLE = 500
 
 
@@ -154,6 +163,13 @@ def names_people(column: str) -> bool:
     spaced = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", column)
     words = [word.lower() for word in re.findall(r"[A-Za-z]+", spaced)]
     return any(word in _PEOPLE_WORDS for word in words) or "".join(words) in _PEOPLE_WORDS
+
+
+def names_things(column: str) -> bool:
+    """Whether a column's name is that of a measurement, a way to move, a place: ``battery``, ``Type``, ``PlaceId``."""
+    words = _name_words(column)
+    named = {*words} - _NUMBERING
+    return bool(named) and (words[-1] in _MEASURED or {*words} <= _KINDS or named <= _PLACES)
 
 
 def names_trips(column: str) -> bool:
@@ -171,7 +187,11 @@ def refuse_undeclared_people(
     table: pa.Table, others: Iterable[str], lat_deg: FloatArray, lon_deg: FloatArray, times_s: FloatArray
 ) -> None:
     """Refuse a table whose undeclared columns could tell people apart."""
-    for name in others:
+    columns = list(others)
+    beside_place = any(name.lower() == "address" or "place" in _name_words(name) for name in columns)
+    for name in columns:
+        if names_things(name) or (beside_place and name.lower() == "name"):
+            continue
         codes = _codes(table.column(name))
         values = len(np.unique(codes))
         if values < 2 or values == len(codes) > 2:
@@ -200,17 +220,20 @@ def _codes(column: pa.ChunkedArray) -> IntArray:
 
 
 def _untangles(codes: IntArray, lat_deg: FloatArray, lon_deg: FloatArray, times_s: FloatArray) -> bool:
-    """Whether the path of each value, by time, is less than half as long as the one path of all."""
+    """Whether steps are half as long on average where each value goes its own way, by time, as on one path of all.
+
+    On average, because a value that changes with time (a battery's) cuts a path into few long ones.
+    """
     if not (np.isfinite(lat_deg).all() and np.isfinite(lon_deg).all() and (np.abs(lat_deg) <= 90).all()):
         return False
     together = np.argsort(times_s, kind="stable")
     apart = np.lexsort((times_s, codes))
-    return 2 * _length_m(apart, codes, lat_deg, lon_deg) < _length_m(together, None, lat_deg, lon_deg)
+    return 2 * _step_m(apart, codes, lat_deg, lon_deg) < _step_m(together, None, lat_deg, lon_deg)
 
 
-def _length_m(order: IntArray, codes: IntArray | None, lat_deg: FloatArray, lon_deg: FloatArray) -> float:
+def _step_m(order: IntArray, codes: IntArray | None, lat_deg: FloatArray, lon_deg: FloatArray) -> float:
     lat, lon = lat_deg[order], lon_deg[order]
     steps = np.hypot(*differences_m(lat[:-1], lon[:-1], lat[1:], lon[1:]).T)
     if codes is not None:
         steps = steps[codes[order][1:] == codes[order][:-1]]
-    return float(steps.sum())
+    return float(steps.mean()) if len(steps) else math.inf

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -72,7 +73,7 @@ def _parse_one_by_one(texts: Sequence[str], zone: tzinfo | None) -> FloatArray:
 
 
 def _moment(text: str, place: int) -> datetime:
-    clean = text.strip()
+    clean = re.sub(r" +([+-]\d\d:?\d\d)$", r"\1", text.strip())
     for ending in (" UTC", " GMT", " Z"):
         clean = clean.removesuffix(ending) + ("+00:00" if clean.endswith(ending) else "")
     if len(clean) >= 10 and clean[4] == "/" and clean[7] == "/":
@@ -92,13 +93,12 @@ def _seconds(moment: datetime) -> float:
 
 
 def parse_epochs(values: npt.ArrayLike) -> FloatArray:
-    """Numbers since 1970 as seconds; milli-, micro- and nanoseconds are told by their size."""
+    """Numbers since 1970 as seconds; milli-, micro- and nanoseconds are told by their size, one by one."""
     numbers = np.asarray(values, dtype=np.float64)
-    typical = float(np.nanmedian(np.abs(numbers))) if numbers.size and not np.isnan(numbers).all() else 0.0
-    for limit, scale in ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3)):
-        if typical >= limit:
-            return numbers / scale
-    return numbers
+    with np.errstate(invalid="ignore"):
+        size = np.abs(numbers)
+        seconds: FloatArray = numbers / np.select([size >= 1e17, size >= 1e14, size >= 1e11], [1e9, 1e6, 1e3], 1.0)
+    return seconds
 
 
 def mixed_times(values: Sequence[object], zone: str | tzinfo | None = None) -> FloatArray:

@@ -13,12 +13,14 @@ from sfumato.base.errors import InputError
 from sfumato.base.things.frames import bounds_texts, decimal_texts
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.io.degrees import degrees, number
-from sfumato.tracks.io.draft import NO_POSITION, Draft, Reading, canonical
+from sfumato.tracks.io.draft import NO_POSITION, Draft, Reading, canonical, looks_like_position, plain
 from sfumato.tracks.io.json.json_text import at, load_json, objects
+from sfumato.tracks.io.tables.columns import NAMES, PEOPLE
 from sfumato.tracks.io.times import format_times
 
 _LINE_TIMES = ("coordTimes", "coordinateProperties", "datetimes", "times", "timestamps", "time")
-_POINT_TIMES = ("time", "timestamp", "datetime", "when", "date_time", "recorded_at", "tracked_at", "tst", "t")
+_KINDS = ("FeatureCollection", "Feature", "MovingPoint", "MovingGeometryCollection", "GeometryCollection")
+_SIMPLE = ("LineString", "MultiLineString", "Point", "MultiPoint")
 _WGS84 = ("CRS84", "EPSG:4326", "EPSG::4326", "WGS84", "WGS 84")
 
 
@@ -33,7 +35,10 @@ def from_json(document: object, reading: Reading) -> list[Draft]:
     drafts: list[Draft] = []
     about = Draft(reading)  # what belongs to no track
     run: Draft | None = None  # consecutive timed points are one track
-    for place, feature in enumerate(_features(document)):
+    features = _features(document)
+    if not reading.one_person:
+        _refuse_several_people(features)
+    for place, feature in enumerate(features):
         properties = at(feature, "properties")
         properties = properties if isinstance(properties, dict) else {}
         draft = Draft(reading, str(at(feature, "id") or properties.get("id") or place + 1))
@@ -69,14 +74,20 @@ def from_json(document: object, reading: Reading) -> list[Draft]:
     return drafts
 
 
+def looks_like(document: object) -> bool:
+    """Whether parsed JSON says that it is GeoJSON or Moving Features JSON."""
+    return at(document, "type") in (*_KINDS, *_SIMPLE) or any(
+        at(document, key) is not None for key in ("features", "temporalGeometry")
+    )
+
+
 def _kind_words(kind: object) -> str:
     """A geometry's type as it may be printed: the file's author wrote it."""
     return kind if kind in ("Polygon", "MultiPolygon", "GeometryCollection", "MovingPolygon") else "other"
 
 
 def _features(document: object) -> list[dict[str, object]]:
-    if not isinstance(document, dict):
-        raise _no_geojson()
+    document = document if isinstance(document, dict) else {}
     kind = document.get("type")
     if kind == "FeatureCollection" or "features" in document:
         return objects(at(document, "features"))
@@ -84,15 +95,11 @@ def _features(document: object) -> list[dict[str, object]]:
         return [document]
     if kind in ("MovingPoint", "MovingGeometryCollection"):
         return [{"temporalGeometry": document}]
-    if kind in ("LineString", "MultiLineString", "Point", "MultiPoint"):
+    if kind in _SIMPLE:
         return [{"geometry": document, "properties": {k: v for k, v in document.items() if k != "coordinates"}}]
     if kind == "GeometryCollection":
         return [{"geometry": geometry} for geometry in objects(at(document, "geometries"))]
-    raise _no_geojson()
-
-
-def _no_geojson() -> InputError:
-    return InputError("The JSON is not GeoJSON.", "Name the file's format with format= or --format.")
+    raise InputError("The JSON is not GeoJSON.", "Name the file's format with format= or --format.")
 
 
 def _check_crs(document: object) -> None:
@@ -190,18 +197,37 @@ def _add(position: object, time: object, draft: Draft, segment: int) -> None:
 
 
 def _stamped_point(geometry: dict[str, object], properties: dict[str, object], points: Draft) -> bool:
-    lowered = {str(key).lower(): key for key in properties}
-    for name in _POINT_TIMES:
-        time = properties.get(lowered.get(name, ""))
-        if isinstance(time, str | int | float) and not isinstance(time, bool):
-            mark = properties.get("segment")
-            segment = int(mark) if isinstance(mark, int) and 0 <= mark < 1 << 62 else 0
-            _add(geometry.get("coordinates"), time, points, segment)
-            for key, value in properties.items():
-                if key not in (lowered[name], "segment"):
-                    points.saw(key, value)
-            return True
-    return False
+    named = {plain(str(key)): key for key in properties}
+    name = next((named[word] for word in NAMES["time"] if word in named and _is_time(properties[named[word]])), None)
+    if name is None:
+        return False
+    mark = properties.get("segment")
+    segment = int(mark) if isinstance(mark, int) and 0 <= mark < 1 << 62 else 0
+    _add(geometry.get("coordinates"), properties[name], points, segment)
+    for key, value in properties.items():
+        if key not in (name, "segment"):
+            points.saw(key, value)
+    return True
+
+
+def _is_time(value: object) -> bool:
+    return isinstance(value, str | int | float) and not isinstance(value, bool) and value != ""
+
+
+def _refuse_several_people(features: list[dict[str, object]]) -> None:
+    """Two people's points read as one would share one noise: a property that names people must have one value."""
+    who: dict[str, set[object]] = {}
+    for feature in features:
+        properties = at(feature, "properties")
+        for key, value in properties.items() if isinstance(properties, dict) else ():
+            if plain(str(key)) in PEOPLE and isinstance(value, str | int) and value != "":
+                who.setdefault(str(key), set()).add(value)
+    for key, values in who.items():
+        if len(values) > 1 and not looks_like_position(key):
+            raise InputError(
+                f"The GeoJSON is of {len(values)} people or devices, told apart by '{key}'.",
+                "Give a file for each, or say that all are one person's (--one-person).",
+            )
 
 
 def write(trace: Trace, path: Path, *, times: bool = True) -> None:

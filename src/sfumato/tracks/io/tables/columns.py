@@ -25,9 +25,9 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 # The noise is one process per person, so a person's name comes before a trip's.
-_PEOPLE = _words(
+PEOPLE = _words(
     "userid user uid personid person participantid participant subjectid individualid agentid animalid "
-    "vehicleid vehicle deviceid cabid cab taxiid taxi driverid driver mmsi"
+    "ownerid entityid vehicleid vehicle deviceid cabid cab taxiid taxi driverid driver mmsi"
 )
 _TRIPS = _words("tripid trajectoryid trajid trackid traceid rideid tid")
 TRIPS = (*_TRIPS, *_words("trip ride journey journeyid session sessionid"))  # of a person who is known
@@ -35,24 +35,29 @@ TRIPS = (*_TRIPS, *_words("trip ride journey journeyid session sessionid"))  # o
 NAMES: dict[str, tuple[str, ...]] = {
     "lat": _words(
         "lat latitude latdeg latitudedeg latdegrees gpslat gpslatitude positionlat locationlat latwgs84 y "
-        "ycoord late7 latitudee7 late6 latitudee6"
+        "ycoord late7 latitudee7 late6 latitudee6 latitudens"
     ),
     "lon": _words(
         "lon lng long longitude londeg longitudedeg londegrees gpslon gpslng gpslongitude positionlong "
-        "positionlon locationlong lonwgs84 x xcoord lone7 longitudee7 lnge7 lone6 longitudee6"
+        "positionlon locationlong lonwgs84 x xcoord lone7 longitudee7 lnge7 lone6 longitudee6 longitudeew"
     ),
     "time": _words(
         "time timestamp datetime timeutc utctime utc trackedat recordedat timestamputc datetimeutc gpstime "
-        "localtime times dateandtime eventtime tst times timems timestampms unixtime epoch t date"
+        "localtime times dateandtime eventtime tst times timems timestampms unixtime epoch fixtime devicetime "
+        "datetimeoriginal takenat recordtime when lastupdated lastchanged lu lc starttime arrived t date"
     ),
+    "ns": _words("ns northsouth latitudehemisphere lathemisphere latitudedirection latdir gpslatituderef"),
+    "ew": _words("ew eastwest longitudehemisphere lonhemisphere longitudedirection londir gpslongituderef"),
     "segment": ("segment", "segmentid", "seg", "trkseg", "tracksegid"),
-    "id": (*_PEOPLE, *_TRIPS, "id"),
+    "id": (*PEOPLE, *_TRIPS, "id"),
     "geometry": _words(
         "geometry geom wkbgeometry thegeom shape wkt wktgeom wktgeometry geomwkt geometrywkt pointwkt ewkt wkb geog "
         "geography lonlat lnglat point"
     ),
 }
 _BOTH = ("lat", "lon")
+# On which side of the equator and of Greenwich a position without a sign lies, and the letter for minus.
+_SIDES = (("lat", "ns", "S"), ("lon", "ew", "W"))
 _SCALES = {"e7": 1e-7, "e6": 1e-6}
 
 
@@ -66,7 +71,7 @@ class Roles:
 
     def names_nobody(self, reading: Reading) -> bool:
         """Whether nobody said, and no known name says, who is who; a trip's id says nothing about its person."""
-        known = plain(self.by_role.get("id", "")) in (*_PEOPLE, "id")
+        known = plain(self.by_role.get("id", "")) in (*PEOPLE, "id")
         return not (reading.one_person or "id" in reading.columns or known)
 
     @property
@@ -114,7 +119,7 @@ def find_roles(names: Iterable[str], reading: Reading, *, geometry: str | None =
             "The table has no time column that is known by its name.",
             f"Name it with columns={{'time': ...}}; the table's columns: {', '.join(available)}.",
         )
-    if "segment" not in roles and plain(roles.get("id", "")) in _PEOPLE:
+    if "segment" not in roles and plain(roles.get("id", "")) in PEOPLE:
         trip = next((by_plain[name] for name in _TRIPS if name in by_plain), None)
         if trip is not None and trip not in roles.values():
             roles["segment"] = trip  # one person's trips
@@ -176,7 +181,13 @@ def positions_of(table: pa.Table, roles: Roles) -> tuple[FloatArray, FloatArray,
         values if values.flags.writeable and scale[role] == 1.0 else values * scale[role]
         for values, role in zip((lat, lon), _BOTH, strict=True)
     )
-    return lat, lon, empties_of(columns[0]) | empties_of(columns[1])
+    sided = {"lat": lat, "lon": lon}
+    for role, side, minus in _SIDES:
+        if side in roles.by_role:
+            letters = pc.utf8_upper(pc.utf8_trim_whitespace(table.column(roles.by_role[side]).cast(pa.string())))
+            other = pc.fill_null(pc.starts_with(letters, minus), False).to_numpy(zero_copy_only=False).astype(bool)
+            sided[role] = np.where(other, -np.abs(sided[role]), sided[role])
+    return sided["lat"], sided["lon"], empties_of(columns[0]) | empties_of(columns[1])
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -246,7 +257,7 @@ def columns_by_person(
     """Roles of columns, with the person as id and their trips as segment, where the table has both (or one person)."""
     given = dict(columns or {})
     by_plain = {plain(name): name for name in reversed(list(names)) if name not in given.values()}
-    person = given.get("id") or next((by_plain[word] for word in (*_PEOPLE, "device") if word in by_plain), None)
+    person = given.get("id") or next((by_plain[word] for word in (*PEOPLE, "device") if word in by_plain), None)
     trip = next((by_plain[word] for word in TRIPS if word in by_plain), None)
     if trip is None or (person is None and not one_person):
         return given

@@ -21,6 +21,8 @@ from sfumato.tracks.io.formats import output_format
 from sfumato.tracks.io.tables.columns import Roles, column_floats, empties_of, positions_of, roles_of, times_of
 from sfumato.tracks.io.telltale import refuse_positions, refuse_undeclared_people
 
+_KNOT_M_S = 1852.0 / 3600.0
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PointTable:
@@ -54,6 +56,8 @@ def from_arrow(
         times = times_of(table, roles, reading)
         unusable = unusable_points(lat, lon, times, missing, empties_of(table.column(roles.by_role["time"])))
         keep = {word: column_floats(table.column(name), name) for word, name in roles.keep.items()}
+        if plain(roles.by_role["time"]) == "fixtime" and "speed" in keep:
+            keep["speed"] = keep["speed"] * _KNOT_M_S  # Traccar's
         usable = ~np.any([np.zeros(len(lat), dtype=bool), *unusable.values()], axis=0)
         if keep:
             kept = {word: values[usable] for word, values in keep.items()}
@@ -73,6 +77,9 @@ def from_arrow(
         rows = everything if usable[everything].all() else np.arange(len(lat))[everything][usable[everything]]
         if not len(lat[rows]):
             continue  # counted with whoever comes next
+        moments = times[rows]
+        if segment is None and moments[0] > moments[-1] and (np.diff(moments) <= 0).all():  # newest first
+            rows = np.arange(len(lat))[rows][::-1]
         columns = {name: values[rows] for name, values in keep.items()}
         part = _renumbered(segment[rows]) if isinstance(segment, np.ndarray) else None
         try:
