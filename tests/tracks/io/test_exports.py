@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import zipfile
 from pathlib import Path
 
 import export_files as make
 import numpy as np
 import pytest
+import sample_files as samples
+from command import run
 from coordinates import coordinates_in
 from export_files import FIXES, csv, e7, rows, stamp
 
@@ -606,3 +610,35 @@ def test_what_only_sounds_like_a_measurement_still_tells_people_apart(tmp_path: 
     lines = [f"{stamp(s)},{y + n % 2},{x},{'ab'[n % 2]}" for n, (y, x, s) in enumerate(FIXES)]
     with pytest.raises(InputError, match="one-person"):
         read_trace(written(tmp_path, "a.csv", "\n".join([f"time,lat,lon,{name}", *lines])))
+
+
+def test_every_kind_goes_through_hide_and_verify_in_folders_and_zips(tmp_path: Path) -> None:
+    """As their programs lay them out: a Takeout, a Strava export with packed FIT files, a recorder's folder."""
+    takeout, strava = "Takeout/Location History (Timeline)", "activities"
+    of_google = {"Records.json": "", "month.json": "/Semantic Location History/2024", "timeline_edits.json": ""}
+    with zipfile.ZipFile(tmp_path / "takeout.zip", "w") as packed:
+        for name, below in of_google.items():
+            packed.writestr(f"{takeout}{below}/{name}", READ[name][0])
+        packed.writestr(f"{takeout}/Settings.json", "{}")
+        packed.writestr("Takeout/Google Photos/a.jpg.json", REFUSED["sidecar.json"][0])
+    with zipfile.ZipFile(tmp_path / "strava.zip", "w") as packed:
+        packed.writestr("activities.csv", "Activity ID,Filename\n1,activities/1.fit.gz\n")
+        packed.writestr(f"{strava}/1.fit.gz", gzip.compress(samples.fit_file()))
+        packed.writestr(f"{strava}/2.gpx", READ["logger.gpx"][0])
+        packed.writestr(f"{strava}/3.tcx.gz", gzip.compress(str(READ["running.tcx"][0]).encode()))
+    for name, (content, _, _) in READ.items():
+        if name not in (*of_google, "ns_column.csv"):
+            folder = tmp_path / "kinds" / ("rec/me/phone" if name.endswith(".rec") else "")
+            folder.mkdir(parents=True, exist_ok=True)
+            written(folder, name, content)
+    run("places", "add", "far", "10,10", "--places", "me.places", "--zone", "400m", folder=tmp_path)
+    for number, (source, files) in enumerate({"kinds": len(READ) - 4, "takeout.zip": 3, "strava.zip": 3}.items()):
+        out = ("hide", source, "-o", f"s{number}", "--places", "me.places", "--unnamed", "warn", "--strict")
+        code, said, err = run(*out, folder=tmp_path)
+        assert code == 0, said + err
+        code, said, _ = run("verify", f"s{number}", folder=tmp_path)
+        assert code == 0, said
+        noisy = ("protect", source, "-o", f"p{number}", "--noise", "200m", "--one-person", "--strict")
+        assert run(*noisy, folder=tmp_path)[0] == 0
+        summary = (tmp_path / f"p{number}.private" / "summary.csv").read_text().splitlines()[1:]
+        assert sum(line.split(",")[1] != "0" for line in summary) == files

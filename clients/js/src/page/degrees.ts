@@ -2,7 +2,7 @@
 import { fixed, rint } from "./json.js";
 
 export function degreeTexts(values: ArrayLike<number>): string[] {
-  const all = Array.from(values);
+  const all = Array.from(values, (value) => rint(value * 1e10) / 1e10); // what is read back is written the same again
   const decimals = all.every((value) => rint(value * 1e7) / 1e7 === value) ? 7 : 10;
   return all.map((value) => fixed(value, decimals));
 }

@@ -235,7 +235,11 @@ def unroll(lat_deg: npt.ArrayLike, lon_deg: npt.ArrayLike) -> FloatArray:
 
 
 def decimal_texts(values: FloatArray) -> list[str]:
-    """Degrees without exponents: seven decimals for anything snapped (exact), ten (0.01 mm) for anything else."""
+    """Degrees without exponents: seven decimals for anything snapped (exact), ten (0.01 mm) for anything else.
+
+    Which of the two is decided by what ten decimals hold, so that what was read back is written the same again.
+    """
+    values = np.round(values, 10)
     snapped = bool((np.round(values, DEGREE_DECIMALS) == values).all())
     pattern = f"%.{DEGREE_DECIMALS if snapped else 10}f"
     return [pattern % value for value in values.tolist()]
