@@ -92,7 +92,12 @@ _ALL = (
     ),
     Format("google", "Google Takeout and Timeline", "json.google", (), becomes="geojson"),
     Format(
-        "json", "JSON, told apart by content", "json.any_json", (".json",), becomes="geojson", looks=_starts("{", "[")
+        "json",
+        "JSON, told apart by content",
+        "json.any_json",
+        (".json", ".jsonl", ".ndjson"),
+        becomes="geojson",
+        looks=_starts("{", "["),
     ),
     Format(
         "plt", "GeoLife PLT", "others.plt", (".plt",), "write", one_segment=True, looks=_starts("Geolife trajectory")

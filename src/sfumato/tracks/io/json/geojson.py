@@ -211,7 +211,7 @@ def _stamped_point(geometry: dict[str, object], properties: dict[str, object], p
 
 
 def _is_time(value: object) -> bool:
-    return isinstance(value, str | int | float) and not isinstance(value, bool) and value != ""
+    return isinstance(value, str | int | float) and not isinstance(value, bool)
 
 
 def _refuse_several_people(features: list[dict[str, object]]) -> None:
