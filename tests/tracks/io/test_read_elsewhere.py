@@ -18,6 +18,8 @@ from rides import PARIS, ride
 
 import sfumato as sf
 from sfumato.base.errors import InputError
+from sfumato.tracks.certificates.clean import more_than_certified
+from sfumato.tracks.io.xml import gpx
 
 gpsbabel = pytest.mark.skipif(shutil.which("gpsbabel") is None, reason="needs gpsbabel (Debian)")
 WATCH = {
@@ -150,6 +152,17 @@ def test_what_garmin_has_no_name_for_stays_in_a_namespace_of_its_own(tmp_path: P
     assert sf.read_trace(tmp_path / "a.gpx", keep=["accuracy"]).columns["accuracy"].tolist() == steps.tolist()
 
 
+def test_what_0_2_released_with_its_own_names_is_still_clean(tmp_path: Path) -> None:
+    trace = watched([0, 0], [4000, 2500])
+    trace = replace(trace, lat_deg=trace.lat_deg.round(7), lon_deg=trace.lon_deg.round(7))
+    gpx.write_as_0_2(trace, tmp_path / "a.gpx")
+    text = (tmp_path / "a.gpx").read_text()
+    assert text.count("<kept:heart_rate>") == len(trace)
+    assert more_than_certified(tmp_path / "a.gpx", people=1, kept=tuple(trace.columns)) is None
+    (tmp_path / "a.gpx").write_text(text.replace("</gpx>", "<!-- --></gpx>"))
+    assert "something beside" in (more_than_certified(tmp_path / "a.gpx", people=1, kept=tuple(trace.columns)) or "")
+
+
 def test_the_mean_of_a_lap_is_no_points_heart_rate(tmp_path: Path) -> None:
     trace = watched([0, 0], [400, 0], ("heart_rate",))
     sf.write_trace(trace, tmp_path / "a.tcx")
@@ -174,6 +187,9 @@ def test_a_plt_of_several_segments_becomes_several_files(tmp_path: Path) -> None
     files = sorted((tmp_path / "shared").iterdir())
     parts = [sf.read_trace(file) for file in files]
     assert ([file.suffix for file in files], [part.segments for part in parts]) == ([".plt", ".plt"], [1, 1])
+    words = ("audit", "rides", "shared", "--certificate", "shared.certificate.json", "--places", "me.places")
+    code, said, err = run(*words, folder=tmp_path)
+    assert (code, "0.0 m" in said, "not given" in said) == (0, True, False), said + err
     one = run("hide", "rides/a.plt", "-o", "one.gpx", "--places", "me.places", folder=tmp_path)
     assert one[0] == 0
     assert sum(map(len, parts)) == len(sf.read_trace(tmp_path / "one.gpx"))

@@ -40,6 +40,7 @@ from sfumato.tracks.io.draft import Reading
 from sfumato.tracks.io.formats import format_named, format_of
 from sfumato.tracks.io.tables.columns import Roles, positions_of, roles_of
 from sfumato.tracks.io.tables.point_table import write_fleet
+from sfumato.tracks.io.xml.gpx import write_as_0_2
 
 Writer = Callable[[str], object]
 _MS_OF = {"s": 1, "ms": 1, "us": 1_000, "ns": 1_000_000}
@@ -57,6 +58,9 @@ def more_than_certified(path: Path, *, people: int, kept: Sequence[str], format:
         traces = _read(path, people, kept, format)
         with TemporaryDirectory() as folder:
             reasons = [_differs(path, _written(traces, Path(folder) / name, people, name), name) for name in names]
+            if found.name == "gpx" and reasons[0] is not None and kept:  # 0.2.0 had other names for what was kept
+                write_as_0_2(traces[0][1], Path(folder) / "0.2")
+                reasons.append(_differs(path, Path(folder) / "0.2", "gpx"))
     except SfumatoError as error:
         reasons = [f"It cannot be written again to compare: {error.what}"]
     if None in reasons:

@@ -23,7 +23,7 @@ from sfumato.base.units import count_of
 from sfumato.tracks.adversary.audit import WITHIN_M, Audit, audit
 from sfumato.tracks.certificates.build import rounded_times
 from sfumato.tracks.certificates.verify import Document
-from sfumato.tracks.folders.manifest import SourceRecord, read_records
+from sfumato.tracks.folders.manifest import SourceRecord, files_of, read_records
 from sfumato.tracks.folders.staging import ARCHIVE
 from sfumato.tracks.folders.verify_folder import verify_folder
 from sfumato.tracks.io import SourceReading, read_trace
@@ -88,6 +88,7 @@ class _Compared:
     places: Places | None = None
     test: LeakTest | None = None
     pairs: list[tuple[Trace, Trace]] = field(default_factory=list)
+    seen: set[str] = field(default_factory=set)
 
     @classmethod
     def of(cls, folder: Path, document: Document, reading: SourceReading | None) -> _Compared:
@@ -105,25 +106,27 @@ class _Compared:
             return AuditRow(member.name, refused=member.skipped, no_track=True)
         try:
             with member.path() as path:
-                record = self.known.get(hashlib.sha256(path.read_bytes()).hexdigest())
-                if record is None:
+                digest = hashlib.sha256(path.read_bytes()).hexdigest()
+                if digest not in self.known:
                     return AuditRow(member.name, refused=NOT_SHARED)
                 original = rounded_times(self.reading.read(path)[1])
         except (SfumatoError, OSError) as error:
             return AuditRow(member.name, refused=getattr(error, "what", "it cannot be read"))
         row = AuditRow(member.name, len(original), skipped=dict(original.skipped))
-        if record.output is not None:
-            if not (self.folder / record.output).exists():
+        if files := files_of(self.known, digest):
+            if not all((self.folder / name).exists() for name in files):
                 return replace(row, refused="taken out of the folder since it was shared")
-            return self._held_against(row, original, record.output)
+            self.seen.update(files)
+            return self._held_against(row, original, files)
         if self.test is not None:
             self.test.add(original, None)
         return row
 
-    def _held_against(self, row: AuditRow, original: Trace, output: str) -> AuditRow:
+    def _held_against(self, row: AuditRow, original: Trace, files: list[str]) -> AuditRow:
         keep, left = self.reading.keep, original
-        shared = read_trace(self.folder / output, keep=keep, keep_if_there=True)
-        row = replace(row, points_out=len(shared), output=output)
+        traces = [read_trace(self.folder / name, keep=keep, keep_if_there=True) for name in files]
+        shared = traces[0] if len(traces) == 1 else join_traces(traces)
+        row = replace(row, points_out=len(shared), output=files[0])
         if self.places is not None and self.test is not None:
             before = self.test.open_points
             self.test.add(original, shared)
@@ -171,9 +174,9 @@ def audit_archive(
         )
     shared = {record.output for record in found.known.values() if record.output}
     shared &= {str(file["name"]) for file in document["files"]}
-    if missing := len(shared - {row.output for row in rows}):
-        notes.append(f"Made from originals that were not given: {count_of(missing, 'shared file')}.")
-        for name in sorted(shared - {row.output for row in rows}):
+    if missing := sorted(shared - found.seen):
+        notes.append(f"Made from originals that were not given: {count_of(len(missing), 'shared file')}.")
+        for name in missing:
             if found.test is not None:
                 earlier = read_trace(folder / name)
                 found.test.add(earlier, earlier)

@@ -134,6 +134,21 @@ def family_of(records: Mapping[str, SourceRecord], source: str, *, staged: bool 
     return found
 
 
+def segment_name(number: int) -> str:
+    """What is added to a ride's name, and to its source's hash, where each segment is a file of its own."""
+    return "" if number == 1 else f" segment {number}"
+
+
+def files_of(records: Mapping[str, SourceRecord], source_sha256: str) -> list[str]:
+    """The files of a source by its hash: one, or one for each segment; none where nothing was left of it."""
+    found = list[str]()
+    while one := records.get(f"{source_sha256}{segment_name(len(found) + 1)}"):
+        if one.output is None:
+            break
+        found.append(one.output)
+    return found
+
+
 def private_folder(out: Path) -> Path:
     """The folder beside the output that holds what is nobody else's business."""
     resolved = out.resolve()

@@ -14,7 +14,7 @@ import numpy as np
 
 from sfumato.base.arrays import BoolArray
 from sfumato.base.things.traces import Trace
-from sfumato.tracks.folders.manifest import SourceRecord
+from sfumato.tracks.folders.manifest import SourceRecord, segment_name
 
 _SLACK_S = 1e-3  # formats round times to a millisecond
 Span = tuple[float, float]
@@ -60,7 +60,7 @@ def alone_by_segment(record: SourceRecord, trace: Trace) -> list[tuple[SourceRec
     """Every segment as a track of its own: its record, its points, and what its name adds to the ride's."""
     found = []
     for number, segment in enumerate(np.unique(trace.segment), 1):
-        piece, name = piece_of(trace, trace.segment == segment), "" if number == 1 else f" segment {number}"
+        piece, name = piece_of(trace, trace.segment == segment), segment_name(number)
         source, sha = f"{record.source}{name}", f"{record.source_sha256}{name}"
         one = replace(record, source=source, source_sha256=sha, points_in=record.points_in if number == 1 else 0)
         found.append((one, replace(piece, segment=np.zeros(len(piece), dtype=np.int64)), name))

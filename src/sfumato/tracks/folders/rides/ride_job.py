@@ -181,6 +181,7 @@ class Job(Staging):
         # A wish also names the format to write.
         self.wish = do.wish if how.to is None else hashlib.sha256(f"{do.wish} as {how.to}".encode()).hexdigest()
         self.rows: list[Row] = []
+        self.further: list[Row] = []  # of a ride that became several files
         self.whereabouts = Whereabouts() if do.noisy else None
         self.published: dict[str, Trace] = {}
         self.looked_at: set[str] = set()
@@ -189,7 +190,8 @@ class Job(Staging):
         """Stage every member of the sources."""
         for member in members(sources, self.how.ready):
             row = self._row(member)
-            self.rows.append(row)
+            self.rows += [row, *self.further]
+            self.further.clear()
             if self.how.strict and row.refused and not row.no_track:
                 raise InputError(f"{row.source}: {row.refused}", "Nothing was written, because of --strict.")
             if self.how.faces.step is not None:
@@ -269,8 +271,7 @@ class Job(Staging):
         )
         if published is not None:
             record, *others = self._staged(record, published, released_as(self.to or format, timed=do.times.shown))
-            for one in others:
-                self.rows.append(self._added(one))
+            self.further += [self._added(one) for one in others]
         return self._added(record)
 
     def _added(self, record: SourceRecord) -> Row:

@@ -22,7 +22,6 @@ _STRUCTURE = frozenset({"gpx", "trk", "trkseg", "trkpt", "rte", "rtept", "wpt", 
 # writes it. What has no place there goes into a namespace of our own.
 _GARMIN = {"temperature": "atemp", "heart_rate": "hr", "cadence": "cad", "speed": "speed", "course": "course"}
 _GARMIN_POINT = "gpxtpx:TrackPointExtension"
-_PLAIN = {"elevation": "ele", "power": "power"}
 _GARMIN_SPACE = ' xmlns:gpxtpx="http://www.garmin.com/xmlschemas/TrackPointExtension/v2"'
 
 
@@ -102,13 +101,22 @@ def _chosen(tracks: list[Draft], routes: list[Draft], about: Draft, waypoints: i
 def write(trace: Trace, path: Path, *, times: bool = True) -> None:
     """GPX 1.1 with positions and (unless left out) times, bounds of the release, and what was kept by name."""
     with path.open("w", encoding="utf-8", newline="\n") as out:
-        _write(trace, out, times)
+        _write(trace, out, times, earlier=False)
 
 
-def _write(trace: Trace, out: TextIO, times: bool) -> None:
+def write_as_0_2(trace: Trace, path: Path) -> None:
+    """As version 0.2.0 wrote it, with all but heights in a namespace of its own; for checking what it released."""
+    with path.open("w", encoding="utf-8", newline="\n") as out:
+        _write(trace, out, True, earlier=True)
+
+
+def _write(trace: Trace, out: TextIO, times: bool, *, earlier: bool) -> None:
     kept = {name: column for name, column in trace.columns.items() if not np.isnan(column).all()}
-    garmin = [(f"gpxtpx:{tag}", kept[name]) for name, tag in _GARMIN.items() if name in kept]
-    others = [(f"kept:{_tag(name)}", kept[name]) for name in sorted(kept.keys() - {*_GARMIN, *_PLAIN})]
+    height = [("ele", kept.pop("elevation"))] if "elevation" in kept else []
+    power = [("power", kept.pop("power"))] if "power" in kept and not earlier else []
+    watch = {} if earlier else {f"gpxtpx:{tag}": name for name, tag in _GARMIN.items() if name in kept}
+    garmin = [(tag, kept.pop(name)) for tag, name in watch.items()]
+    others = [(f"kept:{_tag(name)}", kept[name]) for name in sorted(kept)]
     space = _GARMIN_SPACE if garmin else ""
     space += ' xmlns:kept="urn:sfumato:kept"' if others else ""
     south, west, north, east = bounds_texts(trace.lat_deg, trace.lon_deg)
@@ -123,13 +131,12 @@ def _write(trace: Trace, out: TextIO, times: bool) -> None:
         out.write(f"<desc>{escape(trace.texts['description'])}</desc>\n")
     count = len(trace)
     timed = [f"<time>{time}</time>" for time in format_times(trace.times_s)] if times else [""] * count
-    height, power = (elements([(tag, kept[name])] if name in kept else [], count) for name, tag in _PLAIN.items())
     extensions = [""] * count
-    if kept.keys() - {"elevation"}:
-        parts = zip(power, elements(garmin, count), elements(others, count), strict=True)
+    if power or garmin or others:
+        parts = zip(*(elements(columns, count) for columns in (power, garmin, others)), strict=True)
         extensions = [within("extensions", f"{a}{within(_GARMIN_POINT, b)}{c}") for a, b, c in parts]
     places = zip(decimal_texts(trace.lat_deg), decimal_texts(trace.lon_deg), strict=True)
-    points = zip(trace.segment.tolist(), places, height, timed, extensions, strict=True)
+    points = zip(trace.segment.tolist(), places, elements(height, count), timed, extensions, strict=True)
     for _, segment in groupby(points, key=lambda point: point[0]):
         out.write("<trkseg>\n")
         out.writelines(f'<trkpt lat="{y}" lon="{x}">{h}{t}{more}</trkpt>\n' for _, (y, x), h, t, more in segment)
