@@ -80,28 +80,15 @@ def test_other_data_inside_the_zone_gives_the_same_bytes_names_order_and_dates(
         second = ride([-2000, 100 * 3], [-4000, 900], every_s=5.0, at_s=SUMMER + 2e5)
         write_as(kind, second, source / f"{5 - 4 * world} second.{kind}", words="x" * (1 + world))
         out = tmp_path / f"out{world}"
-        if times == "drop" and kind in ("geoparquet", "gpkg", "plt"):
-            found.append([row.refused for row in _refused(source, out, places, times)])
-            continue
         done = hide_archive([source], out, places, times=Times.parse(times))
         assert [row.refused for row in done.rows] == [None] * (3 + 2 * world)
         found.append([everything(out), done.document, public_page(done, out).replace(str(out), "")])
         assert len(done.document["files"]) == 2
         assert b"door" not in b"".join(content for _, content, _ in found[-1][0])
         assert not any("door" in name or "second" in name for name, _, _ in found[-1][0])
-    if times != "drop" or kind not in ("geoparquet", "gpkg", "plt"):
-        assert found[0] == found[1]
-    else:
-        assert all("without times" in str(why) for whys in found for why in whys if why)
-
-
-def _refused(source: Path, out: Path, places: Places, times: str):
-    from sfumato.base.errors import InputError
-
-    with pytest.raises(InputError, match="without times"):
-        hide_archive([source], out, places, Sharing(strict=True), times=Times.parse(times))
-    assert not out.exists()
-    return []
+        if times == "drop" and kind in ("geoparquet", "gpkg", "plt", "tcx"):  # whose files must have times
+            assert {file.suffix for file in out.iterdir()} == {".gpx"}
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("blur", [None, Plan(noise_m=20.0, prior_class="year")])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import struct
 import tempfile
@@ -9,6 +10,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 
+import export_files as make
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -36,6 +38,16 @@ def _seeds() -> dict[str, list[bytes]]:
     for name, text in samples.TEXT_SAMPLES.items():
         seeds[Path(name).suffix].append(text.encode())
     seeds[".fit"].append(samples.fit_file())
+    exported: list[object] = [
+        make.photos(),
+        [make.states("person.me")],
+        make.rows(make.traccar),
+        {"timelineEdits": make.edits(1)},
+    ]
+    texts = [json.dumps(one) for one in exported]
+    texts.append(make.semantic(make.journey(0, 9, waypointPath=make.waypoints(0, 9)), make.visit(make.e7(1, 2))))
+    seeds[".json"] += [text.encode() for text in texts]
+    seeds[".jsonl"] = seeds[".ndjson"] = ["\n".join(map(json.dumps, make.rows(make.traccar))).encode()]
     trace = Trace([5.1, 5.2, 5.3], [-1.1, -1.2, -1.3], [0.0, 1.5, 3.0], [0, 0, 1], {"elevation": [1.0, 2.0, 3.0]})  # type: ignore[arg-type]
     with tempfile.TemporaryDirectory() as folder:
         for ending in (".parquet", ".geoparquet", ".gpkg", ".csv", ".gpx", ".kml", ".geojson"):
