@@ -212,7 +212,8 @@ def test_one_ride_in_is_one_file_out(tmp_path: Path) -> None:
         "ride.gpx",
     ]
     base = ("--places", "me.places")
-    assert run("hide", "ride.gpx", "-o", "one.gpx", *base, folder=tmp_path)[0] == 0
+    code, said, _ = run("hide", "ride.gpx", "-o", "one.gpx", *base, folder=tmp_path)
+    assert (code, "this ride alone" in said) == (0, True)
     assert out.read_bytes() == first  # a second time gives nothing else away
     assert run("hide", "ride.gpx", "-o", "two.csv", *base, "--report", "r.html", folder=tmp_path)[0] == 0
     assert run("verify", "two.csv", folder=tmp_path)[0] == 0

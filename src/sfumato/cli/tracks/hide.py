@@ -36,7 +36,7 @@ from sfumato.tracks.certificates.document import certificate_beside
 from sfumato.tracks.certificates.sign import signer_with
 from sfumato.tracks.folders.rides.again import Rebuilt, hide_again
 from sfumato.tracks.folders.rides.hide import hide_archive
-from sfumato.tracks.folders.rides.one_file import filled_beside, names_a_file
+from sfumato.tracks.folders.rides.one_file import ALONE, filled_beside, names_a_file
 from sfumato.tracks.folders.rides.ride_job import ArchiveResult
 from sfumato.tracks.folders.rides.sharing import Faces, Sharing
 from sfumato.tracks.folders.rows.dataset import open_dataset
@@ -256,8 +256,8 @@ def hide(
     typer.echo(f"{where}. {shown.sentence()}")
     if done.document["kept"]:
         typer.echo(f"Kept as recorded: {', '.join(done.document['kept'])}.")
-    if not alone:
-        typer.echo(f"Private, beside it: {done.private} (manifest, summary). Keep it and your places file, next time.")
+    beside = f"Private, beside it: {done.private} (manifest, summary). Keep it and your places file, next time."
+    typer.echo(ALONE if alone else beside)
     typer.echo("What you published before without a zone cannot be taken back.")
     _say_folder(done, output)
     raise typer.Exit(code)

@@ -13,6 +13,8 @@ from sfumato.tracks.folders.folder_fields import FolderDocument
 from sfumato.tracks.folders.rides.sharing import Sharing
 from sfumato.tracks.io.formats import is_archive, is_track_name, output_format
 
+ALONE = "Attackers were given this ride alone: share several from one folder, and all of them are attacked together."
+
 
 def names_a_file(sources: Sequence[str | Path], out: Path, *, remembers: bool) -> bool:
     """Whether one plain ride was given, and the output is named like a track's file; no run that ``remembers`` may be.
