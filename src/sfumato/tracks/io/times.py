@@ -18,6 +18,7 @@ from sfumato.base.errors import InputError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_LARGEST, _PER_SECOND = np.array([1e11, 1e14, 1e17]), np.array([1.0, 1e3, 1e6, 1e9])
 
 
 def zone_named(zone: str | tzinfo | None) -> tzinfo | None:
@@ -95,9 +96,13 @@ def _seconds(moment: datetime) -> float:
 def parse_epochs(values: npt.ArrayLike) -> FloatArray:
     """Numbers since 1970 as seconds; milli-, micro- and nanoseconds are told by their size, one by one."""
     numbers = np.asarray(values, dtype=np.float64)
-    with np.errstate(invalid="ignore"):
-        size = np.abs(numbers)
-        seconds: FloatArray = numbers / np.select([size >= 1e17, size >= 1e14, size >= 1e11], [1e9, 1e6, 1e3], 1.0)
+    size = np.abs(numbers)
+    if not numbers.size or np.isnan(size).all():
+        return numbers
+    least, most = np.searchsorted(_LARGEST, (np.nanmin(size), np.nanmax(size)), side="right")
+    if least == most:
+        return numbers if least == 0 else numbers / _PER_SECOND[least]
+    seconds: FloatArray = numbers / _PER_SECOND[np.searchsorted(_LARGEST, size, side="right")]
     return seconds
 
 

@@ -218,7 +218,7 @@ def _refuse_several_people(features: list[dict[str, object]]) -> None:
     """Two people's points read as one would share one noise: a property that names people must have one value."""
     who: dict[str, set[object]] = {}
     for feature in features:
-        properties = at(feature, "properties")
+        properties = at(feature, "properties") if at(feature, "geometry", "type") == "Point" else None
         for key, value in properties.items() if isinstance(properties, dict) else ():
             if plain(str(key)) in PEOPLE and isinstance(value, str | int) and value != "":
                 who.setdefault(str(key), set()).add(value)
