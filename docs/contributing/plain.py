@@ -8,8 +8,7 @@ from pathlib import Path
 from sfumato.base.errors import InputError
 from sfumato.base.things.frames import decimal_texts
 from sfumato.base.things.traces import Trace
-from sfumato.tracks.io.degrees import degrees
-from sfumato.tracks.io.draft import Draft, Reading
+from sfumato.tracks.io.draft import Draft, Reading, degrees
 from sfumato.tracks.io.times import format_times
 
 

@@ -36,9 +36,8 @@ from sfumato.tracks.certificates.document import certificate_beside
 from sfumato.tracks.certificates.sign import signer_with
 from sfumato.tracks.folders.rides.again import Rebuilt, hide_again
 from sfumato.tracks.folders.rides.hide import hide_archive
-from sfumato.tracks.folders.rides.one_file import ALONE, filled_beside, names_a_file
 from sfumato.tracks.folders.rides.ride_job import ArchiveResult
-from sfumato.tracks.folders.rides.sharing import Faces, Sharing
+from sfumato.tracks.folders.rides.sharing import ALONE, Faces, Sharing, filled_beside, names_a_file
 from sfumato.tracks.folders.rows.dataset import open_dataset
 from sfumato.tracks.folders.rows.hide_dataset import DatasetLeaks, hide_dataset, places_in
 from sfumato.tracks.folders.staging import SUMMARY_NAME

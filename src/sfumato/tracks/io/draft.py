@@ -13,7 +13,6 @@ import numpy as np
 from sfumato.base.arrays import BoolArray, FloatArray, IntArray
 from sfumato.base.errors import InputError
 from sfumato.base.things.traces import EARLIEST_S, LATEST_S, Trace
-from sfumato.tracks.io.degrees import number
 from sfumato.tracks.io.telltale import names_position, refuse_positions
 from sfumato.tracks.io.times import mixed_times, zone_named
 
@@ -38,6 +37,10 @@ KNOWN = frozenset(_WORDS)
 # Words about the whole track that a writer can carry; everything else that is kept is one number per point.
 TEXTS = frozenset({"name", "description"})
 _DATA = re.compile(r"\d[.,]\d{3}|\d{6}|\d\s*[°º]|\b(?:POINT|LINESTRING)\s*\(", re.IGNORECASE)
+_SIDED = re.compile(
+    r"""([NSEW]?)\s*([-+]?\d+\.?\d*)\s*°?\s*(?:(\d+\.?\d*)\s*['′]\s*)?(?:(\d+\.?\d*)\s*["″]\s*)?([NSEW]?)""",
+    re.IGNORECASE,
+)
 _NEVER = {
     "waypoints": "Waypoints are exact places and would undo the noise.",
     "lat": "The true position is what is hidden.",
@@ -48,6 +51,29 @@ _NEVER = {
 def plain(name: str) -> str:
     """Lower case letters and digits only: ``"Latitude (deg)"`` and ``"latitude_deg"`` are one name."""
     return "".join(letter for letter in name.lower() if letter.isalnum())
+
+
+def number(value: object) -> float | None:
+    """A number, or a text that is one."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        return float(value)
+    except (ValueError, OverflowError):
+        return None
+
+
+def degrees(value: object) -> float | None:
+    """A coordinate; None where there is none, NaN where it is no number."""
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return None
+    found = number(value)
+    if found is None and isinstance(value, str) and (match := _SIDED.fullmatch(value.strip())):
+        before, whole, minutes, seconds, after = match.groups()
+        found = abs(float(whole)) + float(minutes or 0) / 60.0 + float(seconds or 0) / 3600.0
+        if whole.startswith("-") or (before or after).upper() in ("S", "W"):
+            found = -found
+    return math.nan if found is None else found
 
 
 def looks_like_position(name: str) -> bool:

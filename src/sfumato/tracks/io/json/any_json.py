@@ -15,8 +15,7 @@ import pyarrow as pa
 
 from sfumato.base.errors import InputError
 from sfumato.base.things.traces import Trace
-from sfumato.tracks.io.degrees import number
-from sfumato.tracks.io.draft import Draft, Reading, plain
+from sfumato.tracks.io.draft import Draft, Reading, number, plain
 from sfumato.tracks.io.json import geojson, google, owntracks
 from sfumato.tracks.io.json.json_text import at, load_json, objects
 from sfumato.tracks.io.tables.columns import NAMES, PEOPLE

@@ -12,8 +12,7 @@ import numpy as np
 from sfumato.base.errors import InputError
 from sfumato.base.things.frames import bounds_texts, decimal_texts
 from sfumato.base.things.traces import Trace
-from sfumato.tracks.io.degrees import degrees, number
-from sfumato.tracks.io.draft import NO_POSITION, Draft, Reading, canonical, looks_like_position, plain
+from sfumato.tracks.io.draft import NO_POSITION, Draft, Reading, canonical, degrees, looks_like_position, number, plain
 from sfumato.tracks.io.json.json_text import at, load_json, objects
 from sfumato.tracks.io.tables.columns import NAMES, PEOPLE
 from sfumato.tracks.io.times import format_times

@@ -12,8 +12,7 @@ from collections.abc import Callable, Container
 from pathlib import Path
 
 from sfumato.base.errors import InputError
-from sfumato.tracks.io.degrees import degrees, number
-from sfumato.tracks.io.draft import NO_POSITION, Draft, Reading
+from sfumato.tracks.io.draft import NO_POSITION, Draft, Reading, degrees, number
 from sfumato.tracks.io.json.json_text import at, load_json, objects
 from sfumato.tracks.io.times import mixed_times
 

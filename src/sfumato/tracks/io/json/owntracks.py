@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from sfumato.base.errors import InputError
-from sfumato.tracks.io.degrees import degrees, number
-from sfumato.tracks.io.draft import Draft, Reading
+from sfumato.tracks.io.draft import Draft, Reading, degrees, number
 
 
 def read(path: Path, reading: Reading) -> list[Draft]:

@@ -9,8 +9,7 @@ import numpy as np
 from sfumato.base.errors import InputError
 from sfumato.base.things.frames import decimal_texts
 from sfumato.base.things.traces import Trace
-from sfumato.tracks.io.degrees import degrees
-from sfumato.tracks.io.draft import Draft, Reading
+from sfumato.tracks.io.draft import Draft, Reading, degrees
 
 _HEADER = 6
 _FIELDS = 7

@@ -14,8 +14,7 @@ import pyarrow.parquet as pq
 
 from sfumato.base.arrays import BoolArray, FloatArray
 from sfumato.base.errors import InputError
-from sfumato.tracks.io.degrees import degrees
-from sfumato.tracks.io.draft import Reading, canonical, looks_like_position, plain, require_kept
+from sfumato.tracks.io.draft import Reading, canonical, degrees, looks_like_position, plain, require_kept
 from sfumato.tracks.io.tables.wkb import is_empty, points_from_texts, points_from_wkb
 from sfumato.tracks.io.times import mixed_times, parse_epochs, parse_times, zone_named
 

@@ -12,8 +12,7 @@ import numpy as np
 from sfumato.base.errors import InputError
 from sfumato.base.things.frames import bounds_texts, decimal_texts
 from sfumato.base.things.traces import Trace
-from sfumato.tracks.io.degrees import degrees
-from sfumato.tracks.io.draft import Draft, Reading
+from sfumato.tracks.io.draft import Draft, Reading, degrees
 from sfumato.tracks.io.times import format_times
 from sfumato.tracks.io.xml.xml import elements, escape, parse_xml, within
 

@@ -14,8 +14,7 @@ from sfumato.base.errors import InputError
 from sfumato.base.things.frames import decimal_texts
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.io.archive import unpack_entry
-from sfumato.tracks.io.degrees import degrees
-from sfumato.tracks.io.draft import NO_POSITION, Draft, Reading
+from sfumato.tracks.io.draft import NO_POSITION, Draft, Reading, degrees
 from sfumato.tracks.io.times import format_times
 from sfumato.tracks.io.xml.xml import escape, parse_xml
 

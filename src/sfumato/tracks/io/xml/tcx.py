@@ -10,8 +10,7 @@ import numpy as np
 from sfumato.base.errors import InputError
 from sfumato.base.things.frames import decimal_texts, differences_m
 from sfumato.base.things.traces import Trace
-from sfumato.tracks.io.degrees import degrees
-from sfumato.tracks.io.draft import NO_POSITION, TEXTS, Draft, Reading, canonical
+from sfumato.tracks.io.draft import NO_POSITION, TEXTS, Draft, Reading, canonical, degrees
 from sfumato.tracks.io.times import format_times
 from sfumato.tracks.io.xml.xml import elements, escape, parse_xml, within
 
