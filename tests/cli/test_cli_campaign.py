@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import html
 import json
+import math
 import os
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from collector_harness import TOKEN, CollectorProcess, fill
+
+from sfumato.base.numbers.odds import odds_words
+from sfumato.collect.service.models.kept import MapOddsFacts
+from sfumato.collect.service.pages.words import odds_in_words
 
 pytestmark = [pytest.mark.service]
 _MAIN = [sys.executable, "-c", "from sfumato.cli import main; main()"]
@@ -94,3 +102,51 @@ def test_without_a_token_or_a_server_the_command_says_what_to_do(running: Collec
     assert "SFUMATO_OPERATOR_TOKEN" in sfumato(running, "campaign", "log", token="", code=2)
     assert "Check --url" in sfumato(running, "campaign", "list", "--url", "http://127.0.0.1:9", code=2)
     assert "http or https" in sfumato(running, "campaign", "list", "--url", "ftp://x", code=2)
+
+
+def test_what_a_map_gives_away_is_said_everywhere_and_verified(running: CollectorProcess, tmp_path: Path) -> None:
+    """One sentence for each reader on page, exports and notice; `verify` recomputes them and refuses better ones."""
+    area = ("--bounds", "48.84,2.30,48.8669,2.3408", "--cell", "500m")
+    sfumato(running, "campaign", "create", "given", *area, "--reporting", "every-cycle")
+    notice, exported = tmp_path / "notice.html", tmp_path / "map.json"
+    sfumato(running, "campaign", "notice", "given", "-o", str(notice))
+    assert "The map never says more about you than your report does" in notice.read_text("utf-8")
+    fill(running.database, [cell for cell in range(36) for _ in range(40)], "given")
+    sfumato(running, "campaign", "close", "given")
+    sfumato(running, "campaign", "export", "given", "-o", str(exported))
+    cycle = json.loads(exported.read_text("utf-8"))["cycle"]
+    odds = cycle["map_odds"]
+    assert odds["people"] == 1440
+    assert 1 < odds["average"] <= odds["worst"] <= odds["local"] == pytest.approx(odds["together"])
+    assert odds["local"] == pytest.approx(
+        math.exp(cycle["epsilon_per_km"]["upper"] * odds["distance_m"] / 1000), rel=1e-6
+    )
+    known = odds_in_words(MapOddsFacts.model_validate(odds))
+    assert f"on average over people, and {odds_words(odds['worst'])} for 99 in 100 of them, 99 times in 100." in known
+    sfumato(running, "campaign", "notice", "given", "-o", str(notice))
+    page = urllib.request.urlopen(f"{running.url}/campaigns/given/dashboard?language=en").read().decode()
+    for text in (page, notice.read_text("utf-8")):
+        assert html.escape(known) in text
+    for ending in ("geojson", "parquet"):
+        sfumato(running, "campaign", "export", "given", "-o", str(tmp_path / f"map.{ending}"))
+    assert json.loads((tmp_path / "map.geojson").read_text())["sfumato"] == {"map_odds": {**odds, "words": known}}
+    metadata = pq.read_schema(tmp_path / "map.parquet").metadata
+    assert json.loads(metadata[b"sfumato"])["map_odds"]["words"] == known
+    assert odds_words(odds["worst"]) in sfumato(running, "verify", str(exported))
+    for name, better in (("average", 1.0), ("worst", 1.0), ("local", 2.0), ("together", 1.0), ("people", 99)):
+        told_otherwise = {"ok": True, "cycle": {**cycle, "map_odds": {**odds, name: better}}}
+        (tmp_path / "other.json").write_text(json.dumps(told_otherwise), "utf-8")
+        assert f"states another {name}" in sfumato(running, "verify", str(tmp_path / "other.json"), code=1)
+    (tmp_path / "other.json").write_text(json.dumps({"cycle": {**cycle, "counts": [10**6] * 36}}), "utf-8")
+    assert "average" in sfumato(running, "verify", str(tmp_path / "other.json"), code=1)
+    # A second round of the same devices: the odds of one round stay, those of all rounds together grow.
+    fill(running.database, [cell for cell in range(36) for _ in range(40)], "given", cycle=2)
+    sfumato(running, "campaign", "close", "given")
+    again = json.loads(urllib.request.urlopen(f"{running.url}/api/v1/campaigns/given/cycles").read())["history"][-1]
+    assert again["map_odds"]["together"] == pytest.approx(odds["local"] ** 2, rel=1e-3)
+    assert "Whoever follows every round" in odds_in_words(MapOddsFacts.model_validate(again["map_odds"]))
+    sfumato(running, "campaign", "exclude", "given", "1")
+    sfumato(running, "campaign", "export", "given", "-o", str(exported))
+    assert "gives away what it says" in sfumato(running, "verify", str(exported))
+    sfumato(running, "campaign", "end", "given")
+    sfumato(running, "campaign", "delete", "given", "--confirm", "given")

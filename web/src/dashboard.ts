@@ -111,6 +111,27 @@ function headline(told: ClosedCycleView["sharpness"]): string {
   });
 }
 
+/** What the map gives away about one person; odds are rounded up: as on the server. */
+function oddsInWords(told: ClosedCycleView["map_odds"]): string {
+  if (!told) return "";
+  const up = (value: number) => {
+    if (value > 1e6) return say("odds_million");
+    const step = 10 ** Math.max(Math.floor(Math.log10(Math.max(value, 1))) - 2, -2);
+    const rounded = Math.ceil(value / step - 1e-6) * step;
+    return `${rounded < 1000 ? words.number(rounded, 6) : rounded.toFixed(0).replace(/\B(?=(\d{3})+$)/g, " ")} : 1`;
+  };
+  const known = {
+    average: up(told.average),
+    worst: up(told.worst),
+    local: up(told.local),
+    together: up(told.together),
+    distance: words.length(told.distance_m),
+  };
+  const said = [say("map_odds", known), say("map_odds_local", known)];
+  if (told.together > 1.001 * told.local) said.push(say("map_odds_together", known));
+  return said.join(" ");
+}
+
 /** 12–17 %, as on the server. */
 function span(low: number, high: number): string {
   const [least, most] = [Math.round(100 * low), Math.round(100 * high)];
@@ -253,6 +274,7 @@ function draw(): void {
   const when = leftOut(cycle, view === "own" && now.own !== null ? own(cycle) : averaged(cycle));
   byId("map-section-title").textContent = say("result_title", { when });
   byId("headline").textContent = headline(cycle.sharpness);
+  byId("map-odds").textContent = oddsInWords(cycle.map_odds);
   byId("legend").replaceChildren(...legend());
   told.textContent = "";
   table();

@@ -206,6 +206,7 @@ export interface ClosedCycleView {
   excluded_cycles?: number[];
   suspicious_cycles?: number[];
   sharpness?: SharpnessFacts | null;
+  map_odds?: MapOddsFacts | null;
   cycle: number;
   version: string;
   opened_at_s: number;
@@ -234,7 +235,7 @@ export interface CodeRequest {
   address: string;
 }
 
-/** A closed cycle with everything: also its reports per cell and its output weights. */
+/** A closed cycle with everything: also its reports per cell and its channel. */
 export interface CountedCycleView {
   epsilon_per_km: LevelPerKm;
   mutual_information_nats: number;
@@ -258,6 +259,7 @@ export interface CountedCycleView {
   excluded_cycles?: number[];
   suspicious_cycles?: number[];
   sharpness?: SharpnessFacts | null;
+  map_odds?: MapOddsFacts | null;
   cycle: number;
   version: string;
   opened_at_s: number;
@@ -277,6 +279,8 @@ export interface CountedCycleView {
   areas: AreaView[] | null;
   counts: number[];
   relayed_counts: number[];
+  grid: GridFields;
+  beta_per_m: number;
   output_weights: number[];
 }
 
@@ -455,6 +459,16 @@ export interface MapAnswer {
   map: MapView;
 }
 
+/** What the published map gives away about one person of this round: upper limits on the odds of two places. See :mod:`sfumato.collect.loop.map_odds`; all but ``local`` and ``together`` may be passed 1 time in 100. */
+export interface MapOddsFacts {
+  people: number;
+  distance_m: number;
+  average: number;
+  worst: number;
+  local: number;
+  together: number;
+}
+
 /** One page of a closed cycle's map: the cells from ``first_cell`` on. */
 export interface MapView {
   cycle: number;
@@ -551,6 +565,7 @@ export interface PlanView {
   width_m: number | null;
   finer: WidthView[];
   words: string;
+  map_words: string;
   advice: string[];
 }
 

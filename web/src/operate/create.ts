@@ -238,6 +238,7 @@ function told(plan: PlanView): HTMLElement[] {
   const needed = plan.finer.filter(({ people }) => people <= 1e7).slice(0, 6);
   return [
     element("p", { class: "headline", id: "plan-words" }, plan.words),
+    element("p", { class: "soft", id: "plan-map-words" }, plan.map_words),
     ...plan.advice.map((line) => element("p", { class: "advice" }, line)),
     element(
       "p",

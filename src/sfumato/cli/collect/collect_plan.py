@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -88,7 +89,7 @@ def plan_command(
         return
     _print(plans, grid, budget, cycle, lasting)
     for one, that in zip(plans, expected, strict=True):
-        typer.echo(f"{one.promise}: {that.words}")
+        typer.echo(f"{one.promise}: {that.words} {that.map_words}")
     for line in Caps().too_much(grid, epsilon_per_km=epsilon):
         typer.echo(f"Warning: no device would take part. {line}")
 
@@ -106,6 +107,8 @@ def _forecast(one: Forecast) -> dict[str, object]:
         "width_told_apart_m": one.width_m,
         "people_for_width_m": [{"width_m": width, "people": people} for width, people in one.finer],
         "words": one.words,
+        "map_odds": asdict(one.map_odds),
+        "map_words": one.map_words,
     }
 
 

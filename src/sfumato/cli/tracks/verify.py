@@ -13,6 +13,7 @@ import typer
 
 from sfumato.base.errors import InputError, VerificationFailed
 from sfumato.base.files import write_text
+from sfumato.cli.collect.map_export import exported_map, verify_map
 from sfumato.cli.output import AsJson, print_json
 from sfumato.pages.report.verdict_page import Looked, record_text
 from sfumato.tracks.certificates.document import certificate_beside
@@ -46,7 +47,13 @@ def verify(
     ),
     json: AsJson = False,
 ) -> None:
-    """Unchanged? Clean? Plausible? Protected? Exit 0 only if all four, and all that --require names."""
+    """Unchanged? Clean? Plausible? Protected? Exit 0 only if all four, and all that --require names.
+
+    Of a collection's map (campaign export -o map.json): are the odds it states those of its channel and reports?
+    """
+    if (cycle := exported_map(certificate)) is not None:
+        verify_map(cycle, json=json)
+        return
     certificate, release = _pair(certificate, release)
     of_folder = _kind(certificate) in _FOLDERS
     if of_folder and not (release.is_dir() or (release.is_file() and release.suffix.lower() != ".zip")):

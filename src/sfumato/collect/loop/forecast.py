@@ -19,14 +19,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.base.arrays import positive
+from sfumato.base.arrays import FloatArray, positive
 from sfumato.base.errors import InputError
+from sfumato.base.numbers.odds import odds_words
 from sfumato.base.things.grid import Grid
 from sfumato.base.units import format_duration, format_length
 from sfumato.collect.estimation.tally import Tally
 from sfumato.collect.grids.grid_channel import GridChannel
 from sfumato.collect.grids.tight import POSITIVE_FROM
 from sfumato.collect.loop.loop import Promise, Rules, first_channel, next_channel
+from sfumato.collect.loop.map_odds import MapOdds, map_odds
 from sfumato.collect.loop.rhythm import Rhythm, as_reporting, checked_rhythm
 from sfumato.collect.loop.told_areas import DRAWN_UP_TO, Resolution, resolution, told_apart
 
@@ -42,6 +44,8 @@ class CampaignPlan:
 
     promise: Promise
     channel: GridChannel
+    shares: FloatArray
+    """How people are thought to be spread: as the prior says, else evenly."""
     promised_epsilon: float
     epsilon: float
     """Exact, of the channel as it would be shipped (an upper bound above 5,000 cells)."""
@@ -86,6 +90,7 @@ def plan(
     return CampaignPlan(
         promise=promise,
         channel=channel,
+        shares=assumed,
         promised_epsilon=epsilon,
         epsilon=level,
         mutual_information_bits=channel.mutual_information(assumed) / math.log(2),
@@ -111,6 +116,8 @@ class Forecast:
     epsilon_per_km: float
     finer: tuple[tuple[float, int], ...]
     """(width in metres, people): how many people it takes for other widths, narrowest first."""
+    map_odds: MapOdds
+    """What one round's map would give away, were people spread as the plan assumes."""
     drawn: bool = True
     """Whether the map is cut into areas: not above :data:`.areas.DRAWN_UP_TO` cells."""
 
@@ -127,6 +134,18 @@ class Forecast:
             squares = f"the map draws areas up to {DRAWN_UP_TO:,} cells, and has more: it will show single squares."
             return f"{people} the reports could tell areas about {wide} wide apart after {after}; but {squares} {cost}"
         return f"{people} you will be able to tell areas about {wide} wide apart after {after}. {cost}"
+
+    @property
+    def map_words(self) -> str:
+        """What one round's map would give away, before anybody is asked."""
+        told = self.map_odds
+        average, worst, local = map(odds_words, (told.average, told.worst, told.local))
+        most = f"at most {average} on average over people, and {worst} for 99 in 100 of them"
+        return (
+            f"From one round's map of {told.people:,} reports, somebody who knows how people are spread can tell two "
+            f"places {format_length(told.distance_m)} apart with odds of {most}, 99 times in 100; somebody who knows "
+            f"where everybody else was, {local}. (If people are spread as this plan assumes.)"
+        )
 
 
 def forecast(
@@ -153,6 +172,7 @@ def forecast(
         width_m=found.width_told_apart(reports) if reports else None,
         epsilon_per_km=1000 * plan.epsilon,
         finer=_finer(found, each) if each else (),
+        map_odds=map_odds(plan.channel, plan.shares, max(1, people // (epoch_cycles or 1))),
         drawn=drawn,
     )
 

@@ -212,6 +212,23 @@ class SharpnessFacts(Record):
     """So many more for areas of ``finer_width_m``; None where no finer is to be had."""
 
 
+class MapOddsFacts(Record):
+    """What the published map gives away about one person of this round: upper limits on the odds of two places.
+
+    See :mod:`sfumato.collect.loop.map_odds`; all but ``local`` and ``together`` may be passed 1 time in 100.
+    """
+
+    people: int
+    """Whose reports the round has: the limits are theirs, but for reports that came late."""
+    distance_m: float
+    average: float
+    worst: float
+    local: float
+    """Against somebody who knows where everybody else was."""
+    together: float
+    """The same, of everything one device may have sent since the campaign began."""
+
+
 class EstimateFacts(ChannelFacts):
     """The numbers a closed cycle publishes beside its map."""
 
@@ -243,3 +260,5 @@ class EstimateFacts(ChannelFacts):
     """Pooled cycles that raised the alarm, this one too; ``without_suspicious`` is the map without them."""
     sharpness: SharpnessFacts | None = None
     """None for cycles closed before it was computed, and above 2,500 cells."""
+    map_odds: MapOddsFacts | None = None
+    """None for cycles closed before it was computed."""

@@ -7,7 +7,15 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from sfumato.collect.service.models.kept import CampaignState, ChannelFacts, EstimateFacts, Record, Specification, State
+from sfumato.collect.service.models.kept import (
+    CampaignState,
+    ChannelFacts,
+    EstimateFacts,
+    GridFields,
+    Record,
+    Specification,
+    State,
+)
 
 
 class OpenCycleView(ChannelFacts):
@@ -103,10 +111,12 @@ class MapView(Record):
 
 
 class CountedCycleView(EstimatedCycleView):
-    """A closed cycle with everything: also its reports per cell and its output weights."""
+    """A closed cycle with everything: also its reports per cell and its channel."""
 
     counts: list[int]
     relayed_counts: list[int]
+    grid: GridFields
+    beta_per_m: float
     output_weights: list[float]
 
 
@@ -186,6 +196,8 @@ class PlanView(Record):
     width_m: float | None
     finer: list[WidthView]
     words: str
+    map_words: str
+    """What one round's map would give away, were people spread evenly."""
     advice: list[str]
 
 

@@ -168,6 +168,9 @@ async def _estimate_again(
     result = await estimate_apart(EstimateTask(asked, kept, None, collector.settings, None, alarmed, left_out))
     as_before = ("spent_epsilon_per_km", "emd_to_previous_m")
     facts = result.facts.model_copy(update={name: getattr(before.facts, name) for name in as_before})
+    if facts.map_odds is not None and before.facts.map_odds is not None:  # devices have spent what they have spent
+        together = max(facts.map_odds.together, before.facts.map_odds.together)
+        facts = facts.model_copy(update={"map_odds": facts.map_odds.model_copy(update={"together": together})})
     return replace(result, cycle=before.cycle, facts=facts)
 
 

@@ -56,6 +56,7 @@ def plan_of(asked: PlanRequest, settings: Settings) -> PlanView:
         width_m=found.width_m,
         finer=[WidthView(width_m=width, people=people) for width, people in found.finer],
         words=found.words,
+        map_words=found.map_words,
         advice=_advice(asked, grid, found.width_m, settings, smallest_m=made.smallest_tight_cell),
     )
 

@@ -110,13 +110,16 @@ def map_view(estimate: StoredEstimate, page: int) -> MapView:
 def counted_view(
     campaign: Campaign, cycle: StoredCycle, estimate: StoredEstimate, counts: CellCounts
 ) -> CountedCycleView:
-    """A closed cycle with its map, its reports per cell and its output weights."""
+    """A closed cycle with its map, its reports per cell and its channel."""
+    published = PublishedChannel.model_validate_json(cycle.payload)
     return _view(
         CountedCycleView,
         estimated_view(campaign, cycle, estimate),
         counts=counts.direct.tolist(),
         relayed_counts=counts.relayed.tolist(),
-        output_weights=list(PublishedChannel.model_validate_json(cycle.payload).output_weights),
+        grid=published.grid,
+        beta_per_m=published.beta_per_m,
+        output_weights=list(published.output_weights),
     )
 
 

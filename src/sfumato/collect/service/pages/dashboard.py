@@ -13,7 +13,7 @@ from sfumato.base.things.grid import Grid
 from sfumato.collect.service.models.replies import ClosedCycleView, DashboardCampaignView, EstimatedCycleView
 from sfumato.collect.service.pages.layout import facts, fold, page, switch, table
 from sfumato.collect.service.pages.svg_maps import Ground, area_map, grid_map, line_chart, under
-from sfumato.collect.service.pages.words import Words, average_in_words, headline, list_in_words, words
+from sfumato.collect.service.pages.words import Words, average_in_words, headline, list_in_words, odds_in_words, words
 
 _SHOWN_CELLS = 15
 _COLUMNS = ["col_round", "col_closed", "col_reports", "col_moved", "level", "col_information", "col_distortion"]
@@ -61,7 +61,8 @@ def _headline(latest: EstimatedCycleView | None, said: Words) -> str:
         told = said.say("head_none")
     else:
         told = "" if latest.sharpness is None else headline(latest.sharpness, said)
-    return f'<p class="headline" id="headline">{text(told)}</p>'
+    odds = "" if latest is None or latest.map_odds is None else odds_in_words(latest.map_odds, said)
+    return f'<p class="headline" id="headline">{text(told)}</p><p class="soft" id="map-odds">{text(odds)}</p>'
 
 
 def _open_round(campaign: DashboardCampaignView, said: Words) -> str:

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from sfumato.base.arrays import FloatArray, IntArray
 from sfumato.collect.service.models.kept import GridFields
+from sfumato.collect.service.pages.words import odds_in_words
 from sfumato.collect.service.store.records import CellCounts, StoredEstimate
 
 _AT_ONCE = 1_000
@@ -29,6 +30,8 @@ class MapTable:
     """Columns over the cells: where each lies, its share with the interval (NaN where there is none), its reports."""
 
     grid: GridFields
+    stated: str
+    """What the map gives away about one person, as JSON: in the file itself, where its format has a place for it."""
     columns: dict[str, FloatArray | IntArray]
 
     @classmethod
@@ -53,7 +56,9 @@ class MapTable:
         }
         if estimate.this_cycle is not None:
             columns["this_cycle"] = estimate.this_cycle
-        return cls(grid, columns)
+        odds = estimate.facts.map_odds
+        known = None if odds is None else {**odds.model_dump(), "words": odds_in_words(odds)}
+        return cls(grid, json.dumps({"map_odds": known}), columns)
 
     @property
     def size(self) -> int:
@@ -81,7 +86,7 @@ def to_csv(table: MapTable) -> Iterator[bytes]:
 def to_geojson(table: MapTable) -> Iterator[bytes]:
     """A FeatureCollection with one polygon per cell, counter-clockwise as RFC 7946 asks, in pieces."""
     names = tuple(table.columns)
-    yield b'{"type": "FeatureCollection", "features": ['
+    yield f'{{"type": "FeatureCollection", "sfumato": {table.stated}, "features": ['.encode()
     for first in range(0, table.size, _AT_ONCE):
         features = []
         for values in table.rows(first, first + _AT_ONCE):
@@ -107,8 +112,9 @@ def to_geoparquet(table: MapTable) -> Iterator[bytes]:
     corners += [float(columns["east"].max()), float(columns["north"].max())]
     about = {"encoding": "WKB", "geometry_types": ["Polygon"], "orientation": "counterclockwise", "bbox": corners}
     geo = {"version": "1.0.0", "primary_column": "geometry", "columns": {"geometry": about}}
+    about_file = {b"geo": json.dumps(geo).encode("utf-8"), b"sfumato": table.stated.encode("utf-8")}
     out = io.BytesIO()
-    pq.write_table(pa.table(arrays).replace_schema_metadata({b"geo": json.dumps(geo).encode("utf-8")}), out)
+    pq.write_table(pa.table(arrays).replace_schema_metadata(about_file), out)
     yield out.getvalue()
 
 

@@ -12,9 +12,9 @@ from importlib.resources import files
 from typing import Literal, get_args
 
 from sfumato.base.drawing.elements import escape as text
-from sfumato.collect.service.models.kept import Record
+from sfumato.collect.service.models.kept import MapOddsFacts, Record
 from sfumato.collect.service.models.replies import CampaignView
-from sfumato.collect.service.pages.words import words
+from sfumato.collect.service.pages.words import odds_in_words, words
 
 NoticeLanguage = Literal["en", "fr", "de", "es"]
 LANGUAGES: tuple[NoticeLanguage, ...] = get_args(NoticeLanguage)
@@ -25,11 +25,15 @@ h1{font-size:1.6rem;line-height:1.25}h2{font-size:1.1rem;
 margin-bottom:.25rem}p,ul{margin-top:.25rem}@media print{body{margin:0;font-size:11pt}}"""
 
 
-def privacy_notice(campaign: CampaignView, language: NoticeLanguage, head: str = "") -> str:
-    """The notice as a page; ``head``: the words of the public log's last entry."""
+def privacy_notice(
+    campaign: CampaignView, language: NoticeLanguage, head: str = "", map_odds: MapOddsFacts | None = None
+) -> str:
+    """The notice as a page; ``head``: the words of the public log's last entry; ``map_odds``: of the latest map."""
+    said = words(language)
+    about_map = said.say("map_odds_before") if map_odds is None else odds_in_words(map_odds, said)
     parts: list[str] = []
     for kind, line in _lines(language):
-        filled = line.format(**_facts(campaign, language), head=text(head)).strip()
+        filled = line.format(**_facts(campaign, language), head=text(head), map=text(about_map)).strip()
         if kind == "li" and parts and parts[-1].endswith("</ul>"):
             parts[-1] = f"{parts[-1][:-5]}<li>{filled}</li></ul>"
         elif kind == "li":

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 
+from sfumato.base.numbers.odds import MOST_SAID, odds_words
 from sfumato.base.units import format_length
-from sfumato.collect.service.models.kept import SharpnessFacts
+from sfumato.collect.service.models.kept import MapOddsFacts, SharpnessFacts
 from sfumato.collect.service.models.replies import ClosedCycleView
 
 LANGUAGES = ("en", "fr", "de", "es")
@@ -59,6 +60,10 @@ class Words:
             return "–"
         return self._written(f"{100 * share:.1f} %" if share >= 0.001 else f"{100 * share:.2g} %")
 
+    def odds(self, value: float) -> str:
+        """Odds, rounded against us."""
+        return self.say("odds_million") if value > MOST_SAID else self._written(odds_words(value) or "")
+
     def duration(self, seconds: float) -> str:
         """A time in words, never one of a unit: 24 hours, not 1 days."""
         for name, size in (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
@@ -102,6 +107,15 @@ def headline(told: SharpnessFacts, said: Words | None = None) -> str:
     if told.width_m is None:
         return tongue.say("head_not_yet_more" if "more" in known else "head_not_yet", **known)
     return tongue.say("head_apart" if "more" in known else "head_finest", **known)
+
+
+def odds_in_words(told: MapOddsFacts, said: Words | None = None) -> str:
+    """What the map gives away about one person, against the two readers it is stated for; odds are rounded up."""
+    tongue = said or words("en")
+    names = ("average", "worst", "local", "together")
+    known = {name: tongue.odds(getattr(told, name)) for name in names} | {"distance": tongue.length(told.distance_m)}
+    keys = ["map_odds", "map_odds_local", *(["map_odds_together"] if told.together > 1.001 * told.local else [])]
+    return " ".join(tongue.say(key, **known) for key in keys)
 
 
 def average_in_words(cycle: ClosedCycleView, said: Words) -> str:

@@ -15,7 +15,7 @@ import pickle
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ from sfumato.collect import loop as collection
 from sfumato.collect.estimation.tally import checked_tallies
 from sfumato.collect.estimation.uncertainty import CELLS_FROM_PEOPLE
 from sfumato.collect.grids.grid_channel import GridChannel
+from sfumato.collect.loop.map_odds import map_odds
 from sfumato.collect.loop.rhythm import as_reporting
 from sfumato.collect.loop.told_areas import DRAWN_UP_TO
 from sfumato.collect.service.models.kept import (
@@ -34,6 +35,7 @@ from sfumato.collect.service.models.kept import (
     EstimateFacts,
     InfluenceRange,
     LevelPerKm,
+    MapOddsFacts,
     Residual,
     SharpnessFacts,
     Specification,
@@ -123,14 +125,16 @@ def estimate_cycle(task: EstimateTask) -> StoredEstimate:
     enough = closed.intervals is not None and closed.intervals.linear.people >= CELLS_FROM_PEOPLE
     shown = closed.intervals if enough or areas is not None else None
     cells = closed.intervals if enough else None
+    spent = _spent_per_km(specification, closed, counts, task.spent_before_per_km)
     facts = EstimateFacts(
+        map_odds=_map_odds(pairs[-1], theta, spent),
         sharpness=told,
         emd_to_previous_m=None if closed.moved is None else float(closed.moved),
         residual=Residual(statistic=float(closed.residual.statistic), p_value=float(closed.residual.p_value)),
         alarm=alarm,
         change_capped=bool(closed.capped) and not alarm.raised,
         influence=_worst_by_share(closed),
-        spent_epsilon_per_km=_spent_per_km(specification, closed, counts, task.spent_before_per_km),
+        spent_epsilon_per_km=spent,
         gap_nats_per_report=float(closed.estimate.gap),
         target="reporters",
         interval_level=None if shown is None else float(shown.level),
@@ -159,6 +163,13 @@ def estimate_cycle(task: EstimateTask) -> StoredEstimate:
         high=unknown if cells is None else np.maximum(cells.upper, theta),
         areas=areas,
     )
+
+
+def _map_odds(last: tuple[GridChannel, IntArray], shares: FloatArray, spent_per_km: float) -> MapOddsFacts:
+    """What the map gives away about who reported in the last cycle, were people distributed as it says."""
+    found = map_odds(last[0], shares, int(last[1].sum()))
+    exponent = max(math.log(found.local), spent_per_km * found.distance_m / 1000)
+    return MapOddsFacts(**asdict(found), together=math.exp(min(700.0, exponent)))
 
 
 def _told(

@@ -51,7 +51,9 @@ async def privacy_notice(campaign: Name, collector: Running, language: NoticeLan
     """A privacy notice to complete and publish, filled in with what this campaign does."""
     found = await collector.fresh(campaign)
     view, head = views.campaign_view(*found), await log_head(collector, found[0])
-    return _page(pages.privacy_notice(view, language or view.language or "en", head.words))
+    closed = await collector.store.closed_facts(found[0].id, latest=1)
+    odds = closed[-1][1].map_odds if closed else None
+    return _page(pages.privacy_notice(view, language or view.language or "en", head.words, odds))
 
 
 @router.get("/index.json", response_model=replies.CampaignsAnswer, responses=refusals())

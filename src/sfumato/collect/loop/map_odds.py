@@ -1,0 +1,185 @@
+"""What a published map gives away about one person: a proved upper limit on its odds between two near places.
+
+n people report once each through a channel K. The reader of the map knows how people are distributed, so the law q = K'
+theta of everybody else's report, and sees the tally of the n reports or anything made from it. One person is at x or at
+x'. Their report may be any of the n, so that with Y_1 .. Y_n drawn from q the tally has, against that law, the density
+
+    Z_x = (1/n) sum_i K_x(Y_i) / q(Y_i),
+
+and for every tau the most that the two places differ is a call option on a mean of n independent bounded numbers:
+
+    delta(tau) = sup over events S of P_x(S) - tau P_x'(S) = E [ (1/n) sum_i w(Y_i) ]+ ,   w = (K_x - tau K_x') / q.
+
+*Odds after any coarsening.* Whoever sums cells, rounds, or looks at the map in any other way has odds above T with
+P_x(odds > T) = P_x(S) for some event S with P_x(S) > T P_x'(S). As P_x(S) - tau P_x'(S) <= delta(tau),
+
+    P_x(odds > T) <= delta(tau) / (1 - tau / T)   for every tau < T,     so   T = tau / (1 - delta(tau) / alpha)
+
+is passed at most alpha of the time. (At the best tau that is alpha over the smallest P_x'(S) with P_x(S) = alpha; the
+odds of the tally itself, unlike this, are passed more often once cells are summed.)
+
+*An upper limit, whatever n is.* w is put on a lattice by giving each value to its two neighbours so that its mean
+stays: a convex function's expectation only grows. The law of the sum of n then comes from one Fourier transform; the
+tail beyond the lattice is bounded by Bernstein's inequality, rounding by a margin. Gaussian approximations choose tau,
+which may be any, and nothing else. No limit is above exp(epsilon d), which holds against a reader who knows everybody
+else. Against simulated maps: ``benchmarks/evidence_map_odds.py``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.fft import irfft, next_fast_len, rfft
+from scipy.special import ndtr, ndtri
+
+from sfumato.base.arrays import FloatArray, IntArray, positive
+from sfumato.base.things.channel import checked_probabilities
+from sfumato.collect.grids.grid_channel import GridChannel
+
+WITHIN_M = 1000.0
+SELDOM = 0.01
+"""How often the odds may be passed: 1 time in 100."""
+_PEOPLED = 0.99
+_SKEW = 0.3
+"""From so long odds on (mu of the Gaussian formula) tau is looked for."""
+_LARGEST = 2_500
+"""Cells up to which pairs are computed; beyond, every pair has the local promise."""
+_MOST_PAIRS, _SEARCHED = 12_000, 2_000
+_NATS = 27.0
+"""What is left beyond the lattice has probability exp(-27)."""
+_FINEST, _FINER, _STEPS, _LONGEST = 0.25, 10.0, 700.0, 1 << 18
+_ROUNDING = 8 * float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, slots=True)
+class MapOdds:
+    """Odds of two places ``distance_m`` apart, 99 times in 100, of people of whom ``people`` reported in one round."""
+
+    people: int
+    distance_m: float
+    average: float
+    """Over people, each with the worse of the places that far away."""
+    worst: float
+    """For 99 in 100 people: over the fullest places that hold so many."""
+    local: float
+    """Against a reader who knows where everybody else is, always; and above neither of the others is."""
+
+
+def map_odds(
+    channel: GridChannel, shares: npt.ArrayLike, people: int, *, within_m: float = WITHIN_M, seldom: float = SELDOM
+) -> MapOdds:
+    """Upper limits on the odds that a map of ``people`` reports gives, were people distributed by ``shares``."""
+    theta, grid = checked_probabilities(shares, channel.cells), channel.grid
+    count = int(positive(people, "The number of people"))
+    within = max(within_m, grid.cell_height if grid.rows > 1 else 0.0, grid.cell_width if grid.columns > 1 else 0.0)
+    local = math.exp(min(700.0, channel.certain_epsilon() * grid.ground_stretch * within)) if grid.cells > 1 else 1.0
+    odds = np.full(grid.cells, local)
+    if grid.cells <= _LARGEST:
+        here, there = _pairs(channel, within)
+        odds[~np.isin(np.arange(grid.cells), here)] = 1.0  # nobody there has a place that far away to be confused with
+        rows = channel.to_dense().matrix
+        reported = theta @ rows
+        # Where there are too many pairs, those of the fewest people keep the local promise.
+        least = np.sort(theta[here])[-_MOST_PAIRS] if here.size > _MOST_PAIRS else 0.0
+        known, search = theta[here] >= least, here.size <= _SEARCHED
+        for x in np.unique(here[known]):
+            others = there[here == x]
+            odds[x] = max(
+                odds_of_pair(rows[x], rows[y], reported, count, local=local, seldom=seldom, search=search)
+                for y in others
+            )
+    fullest = np.argsort(-theta, kind="stable")
+    peopled = theta >= theta[fullest[min(grid.cells - 1, int(np.searchsorted(np.cumsum(theta[fullest]), _PEOPLED)))]]
+    worst = float(odds[peopled].max())
+    return MapOdds(count, within, min(local, float(theta @ odds)), worst, local)
+
+
+def _pairs(channel: GridChannel, within: float) -> tuple[IntArray, IntArray]:
+    """Ordered pairs of cells as far apart as may be: between half a cell less than ``within`` and that."""
+    grid = channel.grid
+    side = min(grid.cell_height, grid.cell_width)
+    down, right = int(within / grid.cell_height), int(within / grid.cell_width)
+    steps = np.mgrid[-down : down + 1, -right : right + 1].reshape(2, -1)
+    far = np.hypot(steps[0] * grid.cell_height, steps[1] * grid.cell_width)
+    near = (far <= within * (1 + 1e-9)) & (far > 0)
+    steps = steps[:, near & (far > min(within - side / 2, float(far[near].max(initial=0.0)) * (1 - 1e-9)))]
+    row, column = np.divmod(np.arange(grid.cells), grid.columns)
+    to_row, to_column = row[:, None] + steps[0], column[:, None] + steps[1]
+    inside = (to_row >= 0) & (to_row < grid.rows) & (to_column >= 0) & (to_column < grid.columns)
+    here, which = np.nonzero(inside)
+    return here, to_row[here, which] * grid.columns + to_column[here, which]
+
+
+def odds_of_pair(
+    here: FloatArray, there: FloatArray, reported: FloatArray, people: int, *, local: float, seldom: float = SELDOM,
+    search: bool = True,
+) -> float:  # fmt: skip
+    """The upper limit T for somebody at one place against another, from the two rows of the channel.
+
+    Without ``search`` only the tau that is best for many people is tried, which is as good but for few.
+    """
+    spread = math.sqrt(float(np.sum((here - there) ** 2 / reported)) / people)
+    quantile = float(ndtri(seldom))
+
+    def limit(tau: float) -> float:
+        left = 1 - expected_gain((here - tau * there) / reported, reported, people) / seldom
+        return tau / left if left > 0 else math.inf
+
+    # Where all is nearly Gaussian this tau is the best; elsewhere it is looked for, up and down from here.
+    middle = math.exp(min(700.0, spread**2 / 2 - quantile * spread))
+    if middle >= local:
+        return local
+    best, step = limit(middle), 1 + max(0.01, 0.25 * spread)
+    usual = seldom / float(ndtr(quantile - spread))
+    if search and (best > 1.01 * usual or spread > _SKEW):
+        for factor in (step, 1 / step):
+            tau = middle * factor
+            while 1 < tau < min(best, local) and (found := limit(tau)) < best:
+                best, tau = found, tau * factor
+            if tau != middle * factor:
+                break
+    return min(best, local)
+
+
+def expected_gain(gains: FloatArray, chances: FloatArray, people: int) -> float:
+    """At least E [ mean of ``people`` independent gains ]+, each with these ``chances``; see the module."""
+    mean = float(chances @ gains)
+    away = gains - mean
+    sd = math.sqrt(float(chances @ away**2))
+    if sd == 0.0:
+        return max(0.0, mean)
+    up, down = (_reach(float(end), people, sd) for end in (away.max(), -away.min()))
+    # Few outcomes that weigh much leave a skew sum, whose tail a coarse lattice would spoil.
+    skew = abs(float(chances @ away**3)) / (sd**3 * math.sqrt(people))
+    step = max(sd * max(_FINEST, math.sqrt(people) / _STEPS) / (1 + _FINER * skew), (up + down) / _LONGEST)
+    size = next_fast_len(math.ceil((up + down) / step) + 3, real=True)
+    lower = np.floor(away / step)
+    part = away / step - lower
+    cell = lower.astype(np.int64) % size
+    law = np.bincount(cell, chances * (1 - part), size) + np.bincount((cell + 1) % size, chances * part, size)
+    powers = _power(rfft(law), people)
+    top = math.ceil(up / step)
+    values = people * mean + step * (top - (top - np.arange(size)) % size)
+    gained = float(np.maximum(irfft(powers, size), 0.0) @ np.maximum(values, 0.0))
+    highest = max(0.0, float(values.max())) + step
+    beyond = highest * (1 + 1 / _NATS) * math.exp(-_NATS)
+    return (gained + beyond) / people + _ROUNDING * size * float(np.abs(powers).mean()) * highest
+
+
+def _power(values: npt.NDArray[np.complex128], exponent: int) -> npt.NDArray[np.complex128]:
+    """values ** exponent by squaring, several times quicker than numpy's; off by about ``exponent`` units."""
+    out = values if exponent & 1 else np.ones_like(values)
+    while exponent := exponent >> 1:
+        values = values * values
+        if exponent & 1:
+            out = out * values
+    return out
+
+
+def _reach(end: float, people: int, sd: float) -> float:
+    """What the sum of so many centred numbers, at most ``end`` each, passes with probability exp(-27) at most."""
+    third = end * _NATS / 3
+    return third + math.sqrt(third**2 + 2 * people * sd**2 * _NATS)
