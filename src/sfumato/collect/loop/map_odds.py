@@ -78,7 +78,7 @@ def map_odds(
     local = math.exp(min(700.0, channel.certain_epsilon() * grid.ground_stretch * within)) if grid.cells > 1 else 1.0
     odds = np.full(grid.cells, local)
     if grid.cells <= _LARGEST:
-        here, there = _pairs(channel, within)
+        here, there = pairs_apart(channel, within)
         odds[~np.isin(np.arange(grid.cells), here)] = 1.0  # nobody there has a place that far away to be confused with
         rows = channel.to_dense().matrix
         reported = theta @ rows
@@ -97,7 +97,7 @@ def map_odds(
     return MapOdds(count, within, min(local, float(theta @ odds)), worst, local)
 
 
-def _pairs(channel: GridChannel, within: float) -> tuple[IntArray, IntArray]:
+def pairs_apart(channel: GridChannel, within: float) -> tuple[IntArray, IntArray]:
     """Ordered pairs of cells as far apart as may be: between half a cell less than ``within`` and that."""
     grid = channel.grid
     side = min(grid.cell_height, grid.cell_width)
