@@ -11,6 +11,7 @@ import contextlib
 import json
 import math
 import os
+import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -137,4 +138,4 @@ def debit(memory: DeviceMemory, entry: BudgetEntry) -> None:
             f"This costs {epsilon_per_km:.3g} per km; {budget.left_per_km:.3g} of {budget.cap_per_km:g} is left.",
             "Nothing was drawn. Raise the cap only if you accept what all your reports together reveal.",
         )
-    memory["entries"].append(entry)
+    memory["entries"].append({**entry, "line": secrets.token_hex(8)})

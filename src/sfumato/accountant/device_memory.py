@@ -22,6 +22,11 @@ class BudgetEntry(TypedDict):
     epoch: NotRequired[str]
     name: NotRequired[str]
     noise_m: NotRequired[float]
+    line: NotRequired[str]
+    """A random number, so that ledgers that are merged count each line once."""
+    device: NotRequired[str]
+    """Of a line that another device spent: which, and its place among that device's own lines."""
+    place: NotRequired[int]
 
 
 class KeptReveals(TypedDict):
@@ -118,6 +123,8 @@ class DeviceMemory(TypedDict):
     entries: list[BudgetEntry]
     campaigns: dict[str, CampaignMemory]
     live: dict[str, LiveMemory]
+    ledger: NotRequired[str]
+    """This device's number in ledgers, made when one is first asked for."""
 
 
 def empty_memory(cap_per_km: float) -> DeviceMemory:
@@ -132,7 +139,7 @@ def is_memory(value: object) -> TypeGuard[DeviceMemory]:
     entries, campaigns, live = value.get("entries"), value.get("campaigns"), value.get("live")
     return (
         isinstance(entries, list)
-        and all(map(_is_entry, entries))
+        and all(map(is_entry, entries))
         and isinstance(campaigns, dict)
         and all(map(_is_campaign, campaigns.values()))
         and isinstance(live, dict)
@@ -144,7 +151,8 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _is_entry(value: object) -> bool:
+def is_entry(value: object) -> TypeGuard[BudgetEntry]:
+    """Whether this is a line of a budget."""
     return (
         isinstance(value, dict)
         and isinstance(value.get("what"), str)

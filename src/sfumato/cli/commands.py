@@ -58,7 +58,7 @@ _ROWS: tuple[tuple[str, str, dict[str, str]], ...] = (
             "serve": "Run a collector: its page at /, its contract at /openapi.json.",
             "campaign": "Operate campaigns of a running collector: create, watch, pause, end, export, and who may do "
             "so.",
-            "client": "What a participant checks: the public log of a campaign.",
+            "client": "What a participant checks: the public log of a campaign, and what devices spent.",
             "collector": "Back up, restore and upgrade a collector's database.",
         },
     ),

@@ -1,4 +1,4 @@
-"""``sfumato client log head | compare``: whether everybody is shown the same public log, and the proof if not."""
+"""``sfumato client log``: is everybody shown the same log? ``sfumato client ledger``: what did your devices spend?"""
 
 from __future__ import annotations
 
@@ -8,17 +8,33 @@ from typing import Annotated
 from urllib.parse import urlsplit
 
 import typer
+from rich.table import Table
 
+from sfumato.accountant.device import Device
 from sfumato.accountant.device_memory import LogHead
 from sfumato.base.errors import InputError, VerificationFailed
 from sfumato.base.files import write_text
-from sfumato.cli.output import AsJson, print_json
+from sfumato.base.units import count_of
+from sfumato.cli.output import AsJson, print_json, table_console
+from sfumato.collect.client.device_ledger import (
+    ledger_of,
+    merged,
+    read_ledger,
+    sums,
+    take_in,
+    total,
+    total_in_words,
+    write_ledger,
+)
 from sfumato.collect.client.participant import Participant, witness_document
 from sfumato.collect.client.public_log import SplitView, check_extends, head_at, head_words, heads_in
 
-client = typer.Typer(no_args_is_help=True, help="What a participant checks: the public log of a campaign.")
+client = typer.Typer(no_args_is_help=True, help="What a participant checks: the public log, and what was spent.")
 log = typer.Typer(no_args_is_help=True, help="The public log of the channels a campaign published.")
+ledger = typer.Typer(no_args_is_help=True, help="What your devices spent, of one budget for all collectors.")
 client.add_typer(log, name="log")
+client.add_typer(ledger, name="ledger")
+Where = Annotated[str, typer.Option("--device", help="This device's file; left out: the one in your state folder.")]
 Campaign = Annotated[str, typer.Argument(help="The campaign's page, for example https://map.example/campaigns/paris.")]
 Log = list[dict[str, object]]
 
@@ -90,6 +106,77 @@ def compare(
         print_json({"ok": True, "shared_entries": shared})
     else:
         typer.echo(f"One log: the first {shared} entries are the same.")
+
+
+@ledger.command()
+def show(
+    files: Annotated[list[str] | None, typer.Argument(help="Exported ledgers; none: this device's own.")] = None,
+    device: Where = "",
+    json: AsJson = False,
+) -> None:
+    """What was spent, by collector and campaign, and all together in the words of a privacy notice."""
+    found = merged([read_ledger(one) for one in files]) if files else ledger_of(_device(device))
+    epsilon, delta = total(found)
+    if json:
+        each = [
+            {"server": server, "about": about, "entries": count, "epsilon_per_km": spent}
+            for (server, about), (count, spent) in sums(found).items()
+        ]
+        words = total_in_words(found)
+        print_json({"ok": True, "epsilon_per_km": epsilon, "delta": delta, "words": words, "campaigns": each})
+        return
+    table = Table("collector", "campaign", "entries", "epsilon per km")
+    for (server, about), (count, spent) in sums(found).items():
+        table.add_row(server or "–", about, str(count), f"{spent:.4g}")
+    table_console().print(table)
+    typer.echo(total_in_words(found))
+    if not files:
+        budget = _device(device).budget()
+        typer.echo(f"Budget: {budget.spent_per_km:.4g} of {budget.cap_per_km:g} per km spent.")
+
+
+@ledger.command("export")
+def export_ledger(
+    output: Annotated[str, typer.Option("--output", "-o", help="File to write (mode 600).")],
+    device: Where = "",
+    json: AsJson = False,
+) -> None:
+    """Write this device's ledger for another device: what was spent where, no report, no place and no secret."""
+    found = ledger_of(_device(device))
+    write_ledger(output, found)
+    if json:
+        print_json({"ok": True, "output": output, "entries": len(found["entries"])})
+    else:
+        typer.echo(f"{output}: {count_of(len(found['entries']), 'entry', 'entries')}. {total_in_words(found)}")
+
+
+@ledger.command()
+def merge(
+    files: Annotated[
+        list[str], typer.Argument(help="Ledgers that other devices, or a lost copy of this one, exported.")
+    ],
+    device: Where = "",
+    json: AsJson = False,
+) -> None:
+    """Enter into this device what others spent: one budget for all. Merging twice counts once."""
+    here = _device(device)
+    count = take_in(here, [read_ledger(one) for one in files])
+    budget = here.budget()
+    if json:
+        print_json({"ok": True, "new": count, "spent_per_km": budget.spent_per_km, "cap_per_km": budget.cap_per_km})
+        return
+    typer.echo(
+        f"{count_of(count, 'new entry', 'new entries')}. Budget: {budget.spent_per_km:.4g} of {budget.cap_per_km:g} per km spent."
+    )
+    if budget.left_per_km == 0:
+        typer.echo("This device sends nothing more: together the cap is reached.")
+
+
+def _device(path: str) -> Device:
+    found = Device(path or None)
+    if found.is_new:
+        raise InputError(f"There is no device's memory at {found.path}.", "Name it: --device FILE.")
+    return found
 
 
 def _participant(page: str) -> Participant:

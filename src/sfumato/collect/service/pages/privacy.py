@@ -85,7 +85,7 @@ def _facts(campaign: CampaignView, language: NoticeLanguage) -> dict[str, str]:
     level, said_in = campaign.two_beta_per_km, words(language)
     filling = _filling(language)
     often = filling.often[campaign.reporting].format(epoch=campaign.epoch_cycles)
-    factor = said_in.number(math.exp(level)) if level < 23 else f"10^{math.floor(level / math.log(10))}"
+    factor = said_in.number(math.exp(level)) if level < 23 else f"10^{math.ceil(level / math.log(10))}"
     end = None if campaign.ends_at_s is None else time.strftime("%Y-%m-%d", time.gmtime(campaign.ends_at_s - 1))
     missing = filling.open
     said = {
