@@ -165,10 +165,8 @@ def merge(
     if json:
         print_json({"ok": True, "new": count, "spent_per_km": budget.spent_per_km, "cap_per_km": budget.cap_per_km})
         return
-    typer.echo(
-        f"{count_of(count, 'new entry', 'new entries')}. Budget: {budget.spent_per_km:.4g} of {budget.cap_per_km:g} per "
-        "km spent."
-    )
+    new = count_of(count, "new entry", "new entries")
+    typer.echo(f"{new}. Budget: {budget.spent_per_km:.4g} of {budget.cap_per_km:g} per km spent.")
     if budget.left_per_km == 0:
         typer.echo("This device sends nothing more: together the cap is reached.")
 
