@@ -375,15 +375,15 @@ export interface GridFields {
   cell_width_deg: number;
 }
 
-/** The last entry of a campaign's public log as it was signed, and its words: it covers every entry before. */
+/** The last entry, which covers every entry before, with the key that signed it, and its words. */
 export interface HeadView {
   campaign: string;
-  public_key: string;
   index: number;
   version: string;
   previous: string;
   entry: string;
   signature: string;
+  public_key: string;
   words: string;
 }
 
@@ -439,15 +439,15 @@ export interface LogAnswer {
   log: LogEntryView[];
 }
 
-/** One entry of the public log: a channel version, chained to the entry before and signed. */
+/** The same with the cycle whose channel it is; chained to the entry before. */
 export interface LogEntryView {
-  index: number;
   campaign: string;
-  cycle: number;
+  index: number;
   version: string;
   previous: string;
   entry: string;
   signature: string;
+  cycle: number;
 }
 
 /** One page of a cycle's map. */

@@ -16,10 +16,10 @@ from sfumato.base.errors import BudgetExceeded, InputError
 from sfumato.cli import app
 from sfumato.collect.client.device_ledger import (
     ledger_of,
-    merged,
     read_ledger,
     sums,
     take_in,
+    together,
     total,
     total_in_words,
     write_ledger,
@@ -44,9 +44,9 @@ def run(*words: str, code: int = 0) -> str:
 def test_lines_of_several_devices_are_counted_once_in_any_order(tmp_path: Path) -> None:
     phone, laptop = device(tmp_path / "phone", 1.0, 2.0), device(tmp_path / "laptop", 4.0)
     one, other = ledger_of(phone), ledger_of(laptop)
-    assert total(merged([one, other, one])) == total(merged([other, one])) == (7.0, 0.0)
+    assert total(together([one, other, one])) == total(together([other, one])) == (7.0, 0.0)
     assert take_in(phone, [other]) == 1
-    assert take_in(phone, [other, merged([one, other])]) == 0
+    assert take_in(phone, [other, together([one, other])]) == 0
     assert phone.budget().spent_per_km == 7.0
     # The laptop learns what the phone spent, and not its own lines a second time.
     assert take_in(laptop, [ledger_of(phone)]) == 2
@@ -60,7 +60,7 @@ def test_a_copy_that_went_on_by_itself_counts_with_the_other(tmp_path: Path) -> 
     shutil.copy(first.path, tmp_path / "copy")
     copy = device(tmp_path / "copy", 2.0)
     first.debit("report", epsilon_per_km=2.0)
-    assert total(merged([ledger_of(first), ledger_of(copy)]))[0] == 5.0
+    assert total(together([ledger_of(first), ledger_of(copy)]))[0] == 5.0
     assert take_in(first, [ledger_of(copy)]) == 1
     assert first.budget().spent_per_km == 5.0
 
@@ -120,7 +120,7 @@ def test_the_sum_is_said_in_the_words_of_the_notice(tmp_path: Path) -> None:
     words = total_in_words(ledger_of(device(tmp_path / "a", 1.5, 0.5)))
     assert f"everything that your device ever sent {shared} 7.39 (epsilon 2 per km). " in words
     assert math.exp(2) <= 7.39
-    both = merged([ledger_of(device(tmp_path / "b", 15.0, delta=1e-6)), ledger_of(device(tmp_path / "c", 15.0))])
+    both = together([ledger_of(device(tmp_path / "b", 15.0, delta=1e-6)), ledger_of(device(tmp_path / "c", 15.0))])
     assert "your 2 devices ever sent" in total_in_words(both)
     assert "10^14 (epsilon 30 per km), except with a probability of 1e-06" in total_in_words(both)
 

@@ -18,10 +18,10 @@ from sfumato.base.units import count_of
 from sfumato.cli.output import AsJson, print_json, table_console
 from sfumato.collect.client.device_ledger import (
     ledger_of,
-    merged,
     read_ledger,
     sums,
     take_in,
+    together,
     total,
     total_in_words,
     write_ledger,
@@ -115,7 +115,7 @@ def show(
     json: AsJson = False,
 ) -> None:
     """What was spent, by collector and campaign, and all together in the words of a privacy notice."""
-    found = merged([read_ledger(one) for one in files]) if files else ledger_of(_device(device))
+    found = together([read_ledger(one) for one in files]) if files else ledger_of(_device(device))
     epsilon, delta = total(found)
     if json:
         each = [

@@ -27,14 +27,14 @@ from sfumato.base.numbers.odds import MOST_SAID, odds_words
 FORMAT: Literal["sfumato-ledger/1"] = "sfumato-ledger/1"
 
 
-class Ledger(TypedDict):
+class DeviceLedger(TypedDict):
     """What one or several devices spent."""
 
     format: Literal["sfumato-ledger/1"]
     entries: list[BudgetEntry]
 
 
-def ledger_of(device: Device) -> Ledger:
+def ledger_of(device: Device) -> DeviceLedger:
     """Every line in a device's memory, its own and those merged into it."""
     with device.change() as memory:
         return {"format": FORMAT, "entries": _lines(memory)}
@@ -52,7 +52,7 @@ def _lines(memory: DeviceMemory) -> list[BudgetEntry]:
     return found
 
 
-def read_ledger(path: str | Path) -> Ledger:
+def read_ledger(path: str | Path) -> DeviceLedger:
     """A ledger that :func:`write_ledger` wrote; anything else is refused."""
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -72,25 +72,25 @@ def _is_line(value: object) -> bool:
     return named and value["epsilon_per_km"] >= 0 and value["delta"] >= 0
 
 
-def write_ledger(path: str | Path, ledger: Ledger) -> None:
+def write_ledger(path: str | Path, ledger: DeviceLedger) -> None:
     """Write it for its owner only: it says where somebody took part."""
     write_text(path, json.dumps(ledger, indent=2, allow_nan=False) + "\n", private=True)
 
 
-def merged(ledgers: Iterable[Ledger]) -> Ledger:
+def together(ledgers: Iterable[DeviceLedger]) -> DeviceLedger:
     """Every line of these ledgers once."""
     lines = {_known_by(line): line for ledger in ledgers for line in ledger["entries"]}
     return {"format": FORMAT, "entries": list(lines.values())}
 
 
-def take_in(device: Device, ledgers: Sequence[Ledger]) -> int:
+def take_in(device: Device, ledgers: Sequence[DeviceLedger]) -> int:
     """Enter what other devices (or a lost copy of this one) spent, so that one cap holds for all; how many lines.
 
     Nothing is refused, above the cap either: it is spent already, and the next report will be.
     """
     with device.change() as memory:
         known = {_known_by(line) for line in _lines(memory)}
-        fresh = [line for line in merged(ledgers)["entries"] if _known_by(line) not in known]
+        fresh = [line for line in together(ledgers)["entries"] if _known_by(line) not in known]
         memory["entries"] += fresh
         return len(fresh)
 
@@ -99,7 +99,7 @@ def _known_by(line: BudgetEntry) -> str:
     return json.dumps(line, sort_keys=True)
 
 
-def sums(ledger: Ledger) -> dict[tuple[str, str], tuple[int, float]]:
+def sums(ledger: DeviceLedger) -> dict[tuple[str, str], tuple[int, float]]:
     """(lines, epsilon per km) for each server and campaign, or for what a line without them is about."""
     found: dict[tuple[str, str], tuple[int, float]] = {}
     for line in ledger["entries"]:
@@ -109,13 +109,13 @@ def sums(ledger: Ledger) -> dict[tuple[str, str], tuple[int, float]]:
     return found
 
 
-def total(ledger: Ledger) -> tuple[float, float]:
+def total(ledger: DeviceLedger) -> tuple[float, float]:
     """(epsilon per km, delta) of everything together."""
     lines = ledger["entries"]
     return math.fsum(line["epsilon_per_km"] for line in lines), math.fsum(line["delta"] for line in lines)
 
 
-def total_in_words(ledger: Ledger) -> str:
+def total_in_words(ledger: DeviceLedger) -> str:
     """The sum in the words of a campaign's privacy notice."""
     epsilon, delta = total(ledger)
     longest = f"10^{math.ceil(epsilon / math.log(10))}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from sfumato.collect.loop.calendar import Calendar, CycleClasses
 from sfumato.collect.loop.defences import CycleVerdict, ResidualTest, capped_weights, judge_cycle, residual_test
 from sfumato.collect.loop.influence import Influence, fake_report_influence
 from sfumato.collect.loop.loop import (
@@ -14,7 +13,7 @@ from sfumato.collect.loop.loop import (
     first_channel,
     next_channel,
 )
-from sfumato.collect.loop.rhythm import Rhythm, checked_rhythm, epoch_number
+from sfumato.collect.loop.rhythm import Calendar, CycleClasses, Rhythm, checked_rhythm, epoch_number
 from sfumato.collect.loop.told_areas import Sharpness, ToldAreas, areas, cut, sharpness, told_apart
 
 __all__ = ["Calendar", "ClosedCycle", "CycleClasses", "CycleVerdict", "Influence", "Promise", "ResidualTest", "Rhythm"]

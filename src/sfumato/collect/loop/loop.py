@@ -159,7 +159,7 @@ def close_cycle(
 
     ``previous`` is the previous cycle's estimate, where there is one. ``suspicious``: the tallies (by index) that
     raised an alarm when they were closed. ``first_cycle`` numbers the first of them, for epochs. ``classes`` names each
-    tally's class of cycles, such as weekday and weekend (:mod:`.calendar`): the last cycle is then held to its class,
+    tally's class of cycles, such as weekday and weekend (:mod:`.rhythm`): the last cycle is then held to its class,
     and judged beside it. After an alarm a channel that follows the map is kept. The estimate itself holds every report.
     """
     entries = [entry if isinstance(entry, Tally) else Tally(entry[0], np.asarray(entry[1])) for entry in tallies]

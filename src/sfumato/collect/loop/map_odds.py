@@ -68,9 +68,7 @@ class MapOdds:
     """Against a reader who knows where everybody else is, always; and above neither of the others is."""
 
 
-def map_odds(
-    channel: GridChannel, shares: npt.ArrayLike, people: int, *, within_m: float = WITHIN_M, seldom: float = SELDOM
-) -> MapOdds:
+def map_odds(channel: GridChannel, shares: npt.ArrayLike, people: int, *, within_m: float = WITHIN_M) -> MapOdds:
     """Upper limits on the odds that a map of ``people`` reports gives, were people distributed by ``shares``."""
     theta, grid = checked_probabilities(shares, channel.cells), channel.grid
     count = int(positive(people, "The number of people"))
@@ -87,10 +85,7 @@ def map_odds(
         known, search = theta[here] >= least, here.size <= _SEARCHED
         for x in np.unique(here[known]):
             others = there[here == x]
-            odds[x] = max(
-                odds_of_pair(rows[x], rows[y], reported, count, local=local, seldom=seldom, search=search)
-                for y in others
-            )
+            odds[x] = max(odds_of_pair(rows[x], rows[y], reported, count, local=local, search=search) for y in others)
     fullest = np.argsort(-theta, kind="stable")
     peopled = theta >= theta[fullest[min(grid.cells - 1, int(np.searchsorted(np.cumsum(theta[fullest]), _PEOPLED)))]]
     worst = float(odds[peopled].max())
@@ -114,18 +109,17 @@ def pairs_apart(channel: GridChannel, within: float) -> tuple[IntArray, IntArray
 
 
 def odds_of_pair(
-    here: FloatArray, there: FloatArray, reported: FloatArray, people: int, *, local: float, seldom: float = SELDOM,
-    search: bool = True,
-) -> float:  # fmt: skip
+    here: FloatArray, there: FloatArray, reported: FloatArray, people: int, *, local: float, search: bool = True
+) -> float:
     """The upper limit T for somebody at one place against another, from the two rows of the channel.
 
     Without ``search`` only the tau that is best for many people is tried, which is as good but for few.
     """
     spread = math.sqrt(float(np.sum((here - there) ** 2 / reported)) / people)
-    quantile = float(ndtri(seldom))
+    quantile = float(ndtri(SELDOM))
 
     def limit(tau: float) -> float:
-        left = 1 - expected_gain((here - tau * there) / reported, reported, people) / seldom
+        left = 1 - expected_gain((here - tau * there) / reported, reported, people) / SELDOM
         return tau / left if left > 0 else math.inf
 
     # Where all is nearly Gaussian this tau is the best; elsewhere it is looked for, up and down from here.
@@ -133,7 +127,7 @@ def odds_of_pair(
     if middle >= local:
         return local
     best, step = limit(middle), 1 + max(0.01, 0.25 * spread)
-    usual = seldom / float(ndtr(quantile - spread))
+    usual = SELDOM / float(ndtr(quantile - spread))
     if search and (best > 1.01 * usual or spread > _SKEW):
         for factor in (step, 1 / step):
             tau = middle * factor

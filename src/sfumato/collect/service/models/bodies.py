@@ -10,9 +10,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from sfumato.collect.loop.calendar import CycleClasses
 from sfumato.collect.loop.loop import DEFAULT_PROMISE, Promise
-from sfumato.collect.loop.rhythm import Rhythm
+from sfumato.collect.loop.rhythm import CycleClasses, Rhythm
 from sfumato.collect.service.models.kept import INTEGRAL, Description, EndsAt, Language, ShortText, Texts, TicketKind
 
 LARGEST_GRID = 1_000_000

@@ -7,9 +7,8 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 from sfumato.base.things.grid import Grid
-from sfumato.collect.loop.calendar import Calendar, CycleClasses
 from sfumato.collect.loop.loop import Promise
-from sfumato.collect.loop.rhythm import Rhythm, epoch_number
+from sfumato.collect.loop.rhythm import Calendar, CycleClasses, Rhythm, epoch_number
 
 State = Literal["open", "closing", "closed"]
 CampaignState = Literal["running", "paused", "ended", "archived"]

@@ -85,11 +85,9 @@ class EstimatedCycleView(ClosedCycleView):
     """The average over the pooled cycles."""
     this_cycle: list[float] | None
     without_suspicious: list[float] | None
-    """The cycle's own map; None for cycles closed before it was kept."""
     low: list[float | None]
     high: list[float | None]
     areas: list[AreaView] | None
-    """The average in areas that can be told apart; None where there are none."""
 
 
 class MapView(Record):
@@ -100,14 +98,10 @@ class MapView(Record):
     pages: int
     first_cell: int
     estimate: list[float]
-    """The average over the pooled cycles."""
     this_cycle: list[float] | None
-    """The cycle's own map; None for cycles closed before it was kept."""
     low: list[float] | None
     high: list[float] | None
-    """Where there are intervals; there are none above 2,500 cells."""
     areas: list[AreaView] | None
-    """Of the whole map, on every page; None for cycles closed before there were any, and above 2,500 cells."""
 
 
 class CountedCycleView(EstimatedCycleView):
@@ -120,28 +114,27 @@ class CountedCycleView(EstimatedCycleView):
     output_weights: list[float]
 
 
-class LogEntryView(Record):
-    """One entry of the public log: a channel version, chained to the entry before and signed."""
+class SignedEntryView(Record):
+    """One entry of a campaign's public log as it was signed."""
 
-    index: int
     campaign: str
+    index: int
+    version: str
+    previous: str
+    entry: str
+    signature: str
+
+
+class LogEntryView(SignedEntryView):
+    """The same with the cycle whose channel it is; chained to the entry before."""
+
     cycle: int
-    version: str
-    previous: str
-    entry: str
-    signature: str
 
 
-class HeadView(Record):
-    """The last entry of a campaign's public log as it was signed, and its words: it covers every entry before."""
+class HeadView(SignedEntryView):
+    """The last entry, which covers every entry before, with the key that signed it, and its words."""
 
-    campaign: str
     public_key: str
-    index: int
-    version: str
-    previous: str
-    entry: str
-    signature: str
     words: str
 
 
@@ -197,7 +190,6 @@ class PlanView(Record):
     finer: list[WidthView]
     words: str
     map_words: str
-    """What one round's map would give away, were people spread evenly."""
     advice: list[str]
 
 
@@ -247,10 +239,9 @@ class ReportAnswer(Answer):
     duplicate: bool
 
 
-class BatchAnswer(Answer):
+class BatchAnswer(ReportAnswer):
     """The batch is on disk; ``duplicate`` if it was before."""
 
-    duplicate: bool
     reports: int
 
 

@@ -19,9 +19,8 @@ from sfumato.collect.client.blind_tickets import KIND
 from sfumato.collect.client.offer import Caps, check_offer
 from sfumato.collect.client.wire import canonical_json, channel_version, log_entry, to_base64url
 from sfumato.collect.grids.grid_channel import GridChannel
-from sfumato.collect.loop.calendar import Calendar
 from sfumato.collect.loop.loop import DEFAULT_PROMISE
-from sfumato.collect.loop.rhythm import checked_rhythm
+from sfumato.collect.loop.rhythm import Calendar, checked_rhythm
 from sfumato.collect.service.models.bodies import CampaignRequest
 from sfumato.collect.service.models.kept import (
     ChannelFacts,
