@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -60,9 +61,12 @@ MADE = {
     "a year": {"prior_class": "year"},
     "little noise": {"noise_m": 300.0},
     "independent": {"mechanism": "independent"},
+    "prior-shaped": {"mechanism": "prior-shaped", "prior": "preset"},
+    "mixed": {"mechanism": "mixed", "prior": "preset"},
+    "planar-laplace": {"mechanism": "planar-laplace"},
 }
 # Only the white share is tested where times are coarse, and rounding hides the slow one: then a signer must vouch.
-WHITE_COULD_PASS = ("coarse", "rounded")
+WHITE_COULD_PASS = ("coarse", "rounded", "mixed")
 
 
 @pytest.mark.parametrize("made", MADE)
@@ -105,6 +109,8 @@ def test_a_frame_with_its_trips(keep: list[str], tmp_path: Path) -> None:
         ("people.csv", "-o", "out.parquet", "--column", "id=user_id"),
         ("people.parquet", "-o", "out.parquet", "--column", "id=user_id", "--times", "coarse:300s"),
         ("rides", "-o", "out"),
+        ("rides", "-o", "out", "--times", "relative"),
+        ("rides.zip", "-o", "out", "--times", "shift"),
         ("rides", "-o", "out", "--times", "coarse:300s"),
         ("table", "-o", "out", "--column", "id=user_id"),
     ],
@@ -118,6 +124,7 @@ def test_every_command_that_protects(words: tuple[str, ...], tmp_path: Path) -> 
     (tmp_path / "rides").mkdir()
     for number in range(2):
         write_trace(ride(day=number), tmp_path / "rides" / f"{number}.gpx")
+    shutil.make_archive(str(tmp_path / "rides"), "zip", tmp_path / "rides")
     (tmp_path / "table").mkdir()
     pq.write_table(table.select(["user_id", "lat", "lon", "time"]), tmp_path / "table" / "part.parquet")
     assert run("keys", "make", "me", folder=tmp_path)[0] == 0
@@ -145,6 +152,32 @@ def test_a_hidden_folder_that_keeps_what_is_blank_near_a_cut(tmp_path: Path) -> 
     assert code == 0, out + err
     code, out, err = run("verify", "out", "--json", folder=tmp_path)
     assert json.loads(out)["clean"] is not False, out + err
+
+
+def test_the_same_noise_has_the_same_verdict_and_warning_at_every_door(tmp_path: Path) -> None:
+    """In 0.2.0 `protect --noise 30m` was NOT GOOD, and `hide --blur 30m` held."""
+    (tmp_path / "rides").mkdir()
+    for day in range(2):
+        one = ride(day=day)
+        gone = Trace(one.lat_deg + np.linspace(0.0, 0.05, COUNT), one.lon_deg, one.times_s)
+        write_trace(gone, tmp_path / "rides" / f"{day}.gpx")
+    assert run("places", "add", "home", "48.5,2.5", "--places", "me.places", folder=tmp_path)[0] == 0
+    doors = {
+        "file": ("protect", "rides/0.gpx", "-o", "file.gpx", "--noise", "30m"),
+        "folder": ("protect", "rides", "-o", "folder", "--noise", "30m"),
+        "hidden": ("hide", "rides", "-o", "hidden", "--places", "me.places", "--blur", "30m", "--unnamed", "warn"),
+    }
+    odds = "The worst odds it states are more than a million : 1 between places 200 m apart."
+    for name, words in doors.items():
+        code, out, err = run(*words, folder=tmp_path)
+        assert code == 0, out + err
+        assert f"Warning: this protects nothing. {odds}" in " ".join(out.split()), name
+        said = json.loads(run("verify", words[3], "--json", folder=tmp_path)[1])
+        hidden = name == "hidden"
+        assert said["protection"] == ("places withheld" if hidden else "none")
+        stated = f"Protection by the noise on the rest: none. {odds}" if hidden else odds
+        assert stated in said["reasons"]["protection"]
+        assert said["against"].endswith("not against somebody who smooths the rest") == hidden
 
 
 def test_a_reader_who_has_read_enough_does_not_change_the_verdict(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ from sfumato.cli.tracks.archive_faces import (
 )
 from sfumato.cli.tracks.unnamed import Unnamed
 from sfumato.pages.report.archive_page import private_page, public_page
-from sfumato.tracks.certificates.document import certificate_beside
+from sfumato.tracks.certificates.document import certificate_beside, thin_protection
 from sfumato.tracks.certificates.sign import signer_with
 from sfumato.tracks.folders.rides.again import Rebuilt, hide_again
 from sfumato.tracks.folders.rides.hide import hide_archive
@@ -243,16 +243,18 @@ def hide(
     if public_report is not None:
         write_text(public_report, public_page(done, folder))
     asked.remember()
-    unreleased = any(row.unreleased for row in done.rows) and not lenient
-    code = 1 if done.lies_open or done.strangers or unreleased else 0
+    unreleased = not lenient and any(row.unreleased for row in done.rows)
+    code = int(bool(done.lies_open or done.strangers or unreleased))
+    where = str(output) if alone else f"{count_of(done.shared, 'file')} in {output}"
     if json:
         files = {"folder": output, "certificate": certificate, "report": report, "public_report": public_report}
         outputs = {name: str(path) for name, path in files.items() if path is not None}
         print_json({**_as_json(done, outputs, asked.found), **({} if rebuilt is None else _again_json(rebuilt))})
         raise typer.Exit(code)
     say_rows(done.rows)
-    where = str(output) if alone else f"{count_of(done.shared, 'file')} in {output}"
-    typer.echo(f"{where}. {shown.sentence()}")
+    typer.echo(
+        " Of the noise on the rest: ".join([f"{where}. {shown.sentence()}", *thin_protection(done.document["noise"])])
+    )
     if done.document["kept"]:
         typer.echo(f"Kept as recorded: {', '.join(done.document['kept'])}.")
     beside = f"Private, beside it: {done.private} (manifest, summary). Keep it and your places file, next time."

@@ -190,6 +190,8 @@ def _say_dataset(done: DatasetResult, output: str, *, spark: bool) -> None:
         typer.echo(line)
     if "ids" in done.document:
         typer.echo(done.document["ids"]["meaning"])
+    if spark and done.document.get("ids", {}).get("released") == "random":
+        typer.echo("On Spark no private list leads back from new ids: whoever must join them uses --ids keep.")
     people = done.document["people"]
     if (spread := people["points_per_person"]) and people["people"] > 1:
         typer.echo(

@@ -26,7 +26,15 @@ from sfumato.base.shown import Shown
 from sfumato.base.things.guarantees import Guarantee, Losses
 from sfumato.tracks.certificates.build import FORMAT, KIND
 from sfumato.tracks.noise.gaussian_noise import about_people
-from sfumato.tracks.noise.interface import Blocks, MechanismTerms, Numbers, SecretsBlock, Stated, TraceMechanism
+from sfumato.tracks.noise.interface import (
+    NO_TURNING,
+    Blocks,
+    MechanismTerms,
+    Numbers,
+    SecretsBlock,
+    Stated,
+    TraceMechanism,
+)
 from sfumato.tracks.noise.registry import check_registered, mechanism_from_dict
 from sfumato.tracks.plan import Target
 from sfumato.tracks.priors.classes import ClassTerms
@@ -278,8 +286,10 @@ def worst_odds(document: Written | Certificate, radius_m: float | None = None) -
     return max(found, default=None)
 
 
-def thin_protection(document: Written | Certificate) -> list[str]:
-    """A warning in words where ``verify`` would not call this release protected."""
+def thin_protection(document: Written | Certificate | None) -> list[str]:
+    """A warning in words where ``verify`` would not call this release protected; None states no noise."""
+    if document is None:
+        return []
     record = Certificate.of(document)
     if record.simulation:
         return ["SIMULATION: a seed was given; whoever knows it takes the noise away. This protects nobody."]
@@ -337,6 +347,7 @@ def promise_lines(document: Written, *, advice: bool = False) -> list[str]:
     lines = [
         said.headline,
         *said.mechanism.figures(said.stated),
+        *([NO_TURNING] if said.mechanism.if_turning(said.stated) is None else []),
         *(said.mechanism.advice(said.stated, simulation=said.simulation) if advice else ()),
         *(f"Warning: {warning}" for warning in said.warnings),
         *thin_protection(document),

@@ -227,7 +227,8 @@ def _stated(document: FolderDocument) -> Verdict:
             if noise is not None
             else "What is left is exact."
         )
-        said = replace(said, against="somebody who has the files and looks for the places in them")
+        beside = "" if noise is None or protection == "as promised" else ", not against somebody who smooths the rest"
+        said = replace(said, against=f"somebody who has the files and looks for the places in them{beside}")
         if WITHHELD_BEFORE[0] in document["withheld"]:
             rest = f"Those named when a file was first shared. {rest}"
         protection, why, sentence = WITHHELD, rest, " ".join((document["withheld"][0], sentence)).strip()

@@ -28,7 +28,7 @@ from sfumato.base.numbers.odds import (
 from sfumato.base.things.guarantees import Guarantee, Losses, Together, snapped_numerics
 from sfumato.base.units import format_length
 from sfumato.tracks.losses.exact_losses import MARKOV_POINTS, stated_grid
-from sfumato.tracks.noise.interface import AdditiveNoise, Card, Numbers, Plain, Stated, redrawn
+from sfumato.tracks.noise.interface import NO_TURNING, AdditiveNoise, Card, Numbers, Plain, Stated, redrawn
 from sfumato.tracks.plan import MOST_NOISE_M, ODDS_DELTA, Target
 from sfumato.tracks.priors.kernels import Kernel
 
@@ -216,8 +216,7 @@ class GaussianNoise(AdditiveNoise):
                 "away with this mechanism."
             )
         turning = self.if_turning(stated)
-        if turning is not None:
-            rows.append(str(turning["meaning"]))
+        rows.append(NO_TURNING if turning is None else str(turning["meaning"]))
         return [*rows, str(self.releases()["meaning"])]
 
     def moved_words(self) -> str:

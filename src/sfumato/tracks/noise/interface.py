@@ -31,6 +31,9 @@ from sfumato.tracks.priors.kernels import Kernel, KernelTerms
 
 Json = dict[str, Any]  # read from a file and not yet checked
 Plain = dict[str, object]  # to be written as JSON
+NO_TURNING = (
+    "Of somebody who tends to turn one way round, whose east and north depend on each other, no bound is known here."
+)
 KEY_BYTES = 32  # of the key that lets noise continue
 
 
