@@ -290,7 +290,7 @@ def test_an_unwritable_output_leaves_the_old_files_as_they_were(folder: Path) ->
     (folder / "empty.gpx").write_text("")  # what cannot be written is refused before anything is read
     refused("protect", "empty.gpx", "-o", "absent/rel.parquet", folder=folder, says="there is no folder absent")
     refused("protect", "ride.gpx", "-o", "ride.gpx", folder=folder, says="files named are the same")
-    refused("protect", "ride.gpx", "-o", "out.tcx", folder=folder, says="TCX files are read but not written")
+    refused("protect", "ride.gpx", "-o", "out.fit", folder=folder, says="FIT files are read but not written")
     (folder / "directory.gpx").mkdir()
     refused("protect", "ride.gpx", "-o", "directory.gpx", folder=folder, says="it is a folder")
 

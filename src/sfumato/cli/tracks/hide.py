@@ -190,8 +190,8 @@ def hide(
             print_json({"ok": True, "private": True, **said, **found, "certificate": hidden.document})
             return
         typer.echo(f"{hidden.released} rows of {hidden.people} people in {count_of(hidden.parts, 'part')} in {output}.")
-        left = f"{hidden.rows - hidden.released} of {hidden.rows} rows are left out."
-        typer.echo(f"{hidden.document['times']['meaning']} {left}")
+        meaning, left = hidden.document["times"]["meaning"], hidden.rows - hidden.released
+        typer.echo(f"{meaning} {left} of {hidden.rows} rows are left out.")
         say_left_out(hidden.skipped, None)
         typer.echo(f"Certificate: {output}/_certificate.json; check it with: sfumato verify {output}")
         return
@@ -204,8 +204,7 @@ def hide(
     def hear(leaks: tuple[PlaceLeak, ...], unvisited: tuple[str, ...]) -> None:
         if not json:
             _say_leaks(leaks, unvisited)
-        if around is not None and not json:
-            typer.echo(f"  {around.sentence()}")
+            typer.echo("" if around is None else f"  {around.sentence()}", nl=around is not None)
         if limit_m is not None:
             refuse_if_near(leaks, limit_m)
 
@@ -243,8 +242,7 @@ def hide(
     if public_report is not None:
         write_text(public_report, public_page(done, folder))
     asked.remember()
-    unreleased = not lenient and any(row.unreleased for row in done.rows)
-    code = int(bool(done.lies_open or done.strangers or unreleased))
+    code = int(bool(done.lies_open or done.strangers or (not lenient and any(row.unreleased for row in done.rows))))
     where = str(output) if alone else f"{count_of(done.shared, 'file')} in {output}"
     if json:
         files = {"folder": output, "certificate": certificate, "report": report, "public_report": public_report}

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from sfumato.base.errors import InputError, OtherVersion, VerificationFailed
@@ -90,21 +90,9 @@ class Verdict:
 
     def to_dict(self) -> dict[str, object]:
         """The fields of ``verify --json``."""
-        names = (
-            *("unchanged", "clean", "plausible", "protection", "worst_odds", "at_radius_m", "sentence", "holds_over"),
-            *(
-                "against",
-                "shared",
-                "vouched",
-                "signed_by",
-                "releases",
-                "releases_known",
-                "simulation",
-                "wording_checked",
-            ),
-        )
-        lists = {name: list(getattr(self, name)) for name in ("exact", "checks", "notes", "unmet", "unnoticed")}
-        out = {"ok": self.ok, **{name: getattr(self, name) for name in names}, **lists, "reasons": dict(self.reasons)}
+        said = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "points_read"}
+        lists = {name: list(value) for name, value in said.items() if isinstance(value, tuple)}
+        out: dict[str, object] = {"ok": self.ok, **said, **lists, "reasons": dict(self.reasons)}
         if self.points_read is not None:
             out["points_read"] = self.points_read.to_dict()
         if not self.unchanged:
