@@ -95,7 +95,7 @@ def _figure(key: str, name: str, title: str, quick: bool) -> Reproduction:
                 expected=distances[-1],
                 tolerance=0.05,
                 because="distance after twice the cycles, and where the paper stops: it still falls"
-                + (f" (by {distances[-1] - longer:.3f} ± {1.96 * error:.3f})" if rounds > 1 else ""),
+                + (f" (by {distances[-1] - longer:.3f} ± {1.96 * error:.3f}, 95 %)" if rounds > 1 else ""),
             )
         )
     claims.append(
