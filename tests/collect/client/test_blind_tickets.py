@@ -25,6 +25,7 @@ from sfumato.collect.client.blind_tickets import (
     ticket_text,
 )
 from sfumato.collect.client.wire import from_base64url, to_base64url
+from sfumato.collect.service.rounds import round_key
 from sfumato.collect.service.rounds.round_key import RoundKey
 from sfumato.collect.service.rounds.tickets import TicketRefused, check_blind_ticket
 
@@ -163,3 +164,15 @@ def test_a_report_waits_for_a_moment_of_the_second_half_and_later_comers_for_the
     assert terms.report_moment_s(1050.0) is None
     assert terms.report_moment_s(1399.0) is None
     assert TicketTerms(MODULUS, 1000, None).report_moment_s(1000.0) is None
+
+
+def test_with_gmpy2_the_signatures_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    gmpy2 = pytest.importorskip("gmpy2", reason="gmpy2 is not installed: pip install gmpy2")
+    blinded = [bytes.fromhex(blind_ticket(MODULUS)["blinded"]) for _ in range(3)]
+    kept, signed = KEY.kept, []
+    for number, power in ((int, pow), (gmpy2.mpz, gmpy2.powmod_sec)):
+        monkeypatch.setattr(round_key, "mpz", number)
+        monkeypatch.setattr(round_key, "powmod_sec", power)
+        key = RoundKey.load(kept)
+        signed.append([key.sign(one) for one in blinded])
+    assert signed[0] == signed[1]
