@@ -183,6 +183,8 @@ def protect_arrow(
         raise InputError(fault_words(faults, table.num_rows), "Repair them, or leave strict out.")
     ids = layout.stated_ids(new=noise.new_ids, column="id" if fleet else None)
     terms = replace(noise.terms(), ids=ids, columns=tuple(done.table.column_names))
+    if not (fleet or noise.new_ids) and layout.named_trips and layout.named_trips not in terms.kept:
+        terms = replace(terms, kept=(*terms.kept, layout.named_trips))  # names that stay are named
     left = tuple(name for name in table.column_names if name not in layout.released)
     body = certificate_body(terms, done.content())
     return ProtectedFleet(table, layout, rows, done, body, left, terms, noise.state)
