@@ -1,13 +1,14 @@
 """Evidence: while life goes on, `hide` is never more optimistic than an outsider who looks into the shared folder.
 
-python benchmarks/evidence_moves.py [--people 4]    prints one line for each story and person; exit 1 where one fails
+python benchmarks/evidence_moves.py [--people 4] [--public 4]    one line for each story and person; exit 1 if one fails
 
 Made-up people with known homes (streets on a turned grid) live eight stories: they move, forget a place, add rides
 later, keep a log that grows, delete a shared file, restore an old backup, share from two machines, and cut the ends of
-their rides. *Truth* is counted from the rides: how many points inside a zone lie in the folder. *The tool's line* is
-what `hide` says before it writes. *The outsider* was written apart from it and sees only files: they take the place
-where most rides begin or end (the fullest 100 m), near where the person is known to live. After `hide --again` they
-look at the new folder, and at the old one if they kept it.
+their rides. People of GeoLife with two clear places live six of them with the rides that they recorded, read in place
+from ../shared/data (without it: said, and left out). *Truth* is counted from the rides: how many points inside a zone
+lie in the folder. *The tool's line* is what `hide` says before it writes. *The outsider* was written apart from it and
+sees only files: they take the place where most rides begin or end (the fullest 100 m), near where the person is known
+to live. After `hide --again` they look at the new folder, and at the old one if they kept it.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 
-from place_worlds import _streets
+from place_worlds import DATA, _home_of, _split, _streets
 from sfumato.base.errors import SfumatoError
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.folders.rides.again import hide_again
@@ -32,12 +34,12 @@ from sfumato.tracks.folders.rides.sharing import Sharing
 from sfumato.tracks.folders.verify_folder import verify_folder
 from sfumato.tracks.io import read_trace, write_trace
 from sfumato.tracks.places.ends import RideEnds
-from sfumato.tracks.places.globe import Around, surface
+from sfumato.tracks.places.globe import Around, distances_m, surface
 from sfumato.tracks.places.places_file import Places, place_at
 from sfumato.tracks.times_released import Times
 
 TOWN = Around(48.8566, 2.3522)
-FOUND_M, KNOWN_M, SLACK_M = 200.0, 4000.0, 50.0
+FOUND_M, KNOWN_M = 200.0, 4000.0
 RADIUS_M = 800.0
 
 
@@ -51,6 +53,7 @@ class Life:
     homes: list[np.ndarray]
     turn: np.ndarray
     days: int = 0
+    town: Around = TOWN
 
     @property
     def rides(self) -> Path:
@@ -76,7 +79,7 @@ class Life:
 
     def name(self, home: int) -> None:
         """Name a home: its zone is drawn."""
-        lat, lon = TOWN.to_degrees(self.homes[home])
+        lat, lon = self.town.to_degrees(self.homes[home])
         drawn = place_at(f"home {home}", float(lat[0]), float(lon[0]), radius_m=RADIUS_M, rng=self.rng)
         self.places = self.places.add(drawn)
 
@@ -96,7 +99,7 @@ class Life:
         ends = [self.homes[home] + 1e9]
         for one in (trace for folder in folders for trace in traces(folder)):
             for part in np.unique(one.segment):
-                points = TOWN.to_metres(one.lat_deg[one.segment == part], one.lon_deg[one.segment == part])
+                points = self.town.to_metres(one.lat_deg[one.segment == part], one.lon_deg[one.segment == part])
                 ends += [points[0], points[-1]]
         near = np.array([end for end in ends if np.hypot(*(end - self.homes[home])) < KNOWN_M]).reshape(-1, 2)
         if not len(near):
@@ -104,6 +107,48 @@ class Life:
         apart = np.hypot(*(near[:, None] - near[None]).transpose(2, 0, 1))
         fullest = apart[int((apart < 100).sum(axis=1).argmax())] < 100
         return float(np.hypot(*(near[fullest].mean(axis=0) - self.homes[home])))
+
+
+@dataclass
+class PublicLife(Life):
+    """Somebody of GeoLife: rides are those that they recorded at a home, in their order, each once."""
+
+    left: list[Trace] = field(default_factory=list)
+
+    def trace(self, home: int) -> Trace:
+        lat, lon = (float(value[0]) for value in self.town.to_degrees(self.homes[home]))
+        for number, one in enumerate(self.left):
+            if distances_m(one.lat_deg[[0, -1]], one.lon_deg[[0, -1]], lat, lon).min() < 150:
+                self.days += 1
+                return self.left.pop(number)
+        raise LookupError("no ride is left from there")
+
+
+def public_people(most: int) -> list[tuple[str, Around, list[np.ndarray], list[Trace]]]:
+    """People of GeoLife with eighteen rides at one place and thirteen at another 3 km away, longer than a zone."""
+    table = pq.read_table(DATA / "geolife" / "geolife_traces.parquet")
+    names = [np.array(table.column(name).to_pylist()).astype(str) for name in ("user_id", "trajectory_id")]
+    degrees = [table.column(name).to_numpy() / 1e6 for name in ("lat_e6", "lon_e6")]
+    times = table.column("time").cast("int64").to_numpy() / 1e3
+    found = []
+    for name, every in sorted(_split(np.char.add(np.char.add(names[0], "/"), names[1]), *degrees, times).items()):
+        rides = [one for one in every if _reach_m(one) > 6000 and len(one) > 100 and np.all(np.diff(one.times_s) >= 0)]
+        if len(rides) < 30:
+            continue
+        home = _home_of(rides)
+        ends = [Trace(one.lat_deg[[k]], one.lon_deg[[k]], one.times_s[[k]]) for one in rides for k in (0, -1)]
+        ends = [one for one in ends if distances_m(one.lat_deg, one.lon_deg, *home[:2])[0] > 3000]
+        other = _home_of(ends)
+        if home[2] >= 18 and other[2] >= 13:
+            town = Around(*home[:2])
+            found.append((f"GeoLife {name}", town, [np.zeros(2), town.to_metres(*other[:2])[0]], rides))
+        if len(found) == most:
+            break
+    return found
+
+
+def _reach_m(one: Trace) -> float:
+    return float(distances_m(one.lat_deg, one.lon_deg, one.lat_deg[0], one.lon_deg[0]).max())
 
 
 def traces(folder: Path) -> list[Trace]:
@@ -123,7 +168,7 @@ def says(life: Life, done: ArchiveResult, home: int, what: str, *kept: Path) -> 
     truth, outsider = life.inside(home, life.shared), life.outsider_m(home, life.shared)
     tool = "STILL FOUND" if leak.found else "hidden" if leak.best_m is None else f"missed by {leak.best_m:.0f} m"
     copies = f"; with the old copy {life.outsider_m(home, *kept):.0f} m" if kept else ""
-    honest = leak.lies_open == (truth > 0) and (leak.found or outsider > FOUND_M or leak.best_m < outsider + SLACK_M)
+    honest = leak.lies_open == (truth > 0) and (leak.found or outsider > FOUND_M or leak.best_m <= outsider)
     true = done.lies_open == any(one.lies_open for one in done.leaks)
     print(f"  {what:<34} {truth:>6} points open   {tool:<18} outsider {outsider:>5.0f} m{copies}", flush=True)
     return honest and true
@@ -243,9 +288,10 @@ def ends(life: Life) -> bool:
     place = next(place for place in around.drawn if place.distance_m(lat, lon) < 100)
     leak = next(leak for leak in around.results() if leak.name == place.name)
     print(f"  {'ends of rides, --ends 400m':<34} {'':>20}missed by {leak.best_m:<8.0f} circle {outsider:>5.0f} m")
-    return leak.found or leak.best_m < outsider + SLACK_M
+    return leak.found or leak.best_m <= outsider
 
 
+PUBLIC = (moved, forgot, later, deleted, restored, two_machines)
 STORIES: tuple[Callable[[Life], bool], ...] = (moved, forgot, later, growing, deleted, restored, two_machines, ends)
 
 
@@ -253,8 +299,9 @@ def main() -> int:
     """Every story of every person."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--people", type=int, default=4)
-    failed = 0
-    for person in range(parser.parse_args().people):
+    parser.add_argument("--public", type=int, default=4)
+    failed, asked = 0, parser.parse_args()
+    for person in range(asked.people):
         print(f"person {person}")
         for number, story in enumerate(STORIES):
             rng = np.random.default_rng([person, number])
@@ -264,6 +311,22 @@ def main() -> int:
             with tempfile.TemporaryDirectory() as folder:
                 life = Life(Path(folder), rng, Places.none(rng=rng), homes, turn)
                 if not story(life):
+                    failed += 1
+                    print(f"  FAILED: {story.__doc__}")
+    if asked.public and not DATA.exists():
+        print(f"people of GeoLife are left out: there is no {DATA}")
+    for name, town, homes, rides in public_people(asked.public) if asked.public and DATA.exists() else ():
+        print(name)
+        for number, story in enumerate(PUBLIC):
+            rng = np.random.default_rng([number, 25])
+            with tempfile.TemporaryDirectory() as folder:
+                life = PublicLife(Path(folder), rng, Places.none(rng=rng), homes, np.eye(2), 0, town, list(rides))
+                try:
+                    good = story(life)
+                except LookupError:
+                    print(f"  {story.__name__}: too few rides")
+                    continue
+                if not good:
                     failed += 1
                     print(f"  FAILED: {story.__doc__}")
     print("the tool was never more optimistic than the outsider" if not failed else f"{failed} stories FAILED")
