@@ -37,14 +37,14 @@ from sfumato.tracks.certificates.sign import signer_with
 from sfumato.tracks.folders.rides.again import Rebuilt, hide_again
 from sfumato.tracks.folders.rides.hide import hide_archive
 from sfumato.tracks.folders.rides.ride_job import ArchiveResult
-from sfumato.tracks.folders.rides.sharing import ALONE, Faces, Sharing, filled_beside, names_a_file
+from sfumato.tracks.folders.rides.sharing import ALONE, Faces, Sharing, filled_beside
 from sfumato.tracks.folders.rows.dataset import open_dataset
 from sfumato.tracks.folders.rows.hide_dataset import DatasetLeaks, hide_dataset, places_in
 from sfumato.tracks.folders.staging import SUMMARY_NAME
 from sfumato.tracks.io import SourceReading
 from sfumato.tracks.io.archive import count_members
 from sfumato.tracks.io.draft import canonical
-from sfumato.tracks.io.formats import is_dataset
+from sfumato.tracks.io.formats import is_dataset, names_a_file
 from sfumato.tracks.people.layout import TableReading
 from sfumato.tracks.places.ends import RideEnds, with_ends
 from sfumato.tracks.places.find import FoundPlace

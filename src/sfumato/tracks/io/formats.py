@@ -220,3 +220,14 @@ def _head(path: Path) -> bytes:
     if not head.strip():
         raise InputError(f"{path} is empty.", "Give a file with at least one point.")
     return head
+
+
+def names_a_file(sources: Sequence[str | Path], out: Path, *, remembers: bool) -> bool:
+    """Whether one plain ride was given, and the output is named like a track's file; no run that ``remembers`` may be.
+
+    What was shared before, and the noise of a blur, are remembered beside a folder.
+    """
+    found = not is_archive(sources) and out.suffix.lower() != ".zip" and is_track_name(out.name) and not out.is_dir()
+    if found and remembers:
+        raise InputError("--blur and --again remember what was shared beside a folder.", "Name a folder with -o.")
+    return found

@@ -14,7 +14,7 @@ from sfumato.tracks.certificates.verify import Document
 from sfumato.tracks.folders.folder_fields import FolderDocument
 from sfumato.tracks.folders.staging import Sign
 from sfumato.tracks.io import SourceReading
-from sfumato.tracks.io.formats import is_archive, is_track_name, output_format
+from sfumato.tracks.io.formats import output_format
 from sfumato.tracks.places.find import FoundPlace
 from sfumato.tracks.places.leak_test import PlaceLeak
 
@@ -58,17 +58,6 @@ class Sharing:
 
 
 ALONE = "Attackers were given this ride alone: share several from one folder, and all of them are attacked together."
-
-
-def names_a_file(sources: Sequence[str | Path], out: Path, *, remembers: bool) -> bool:
-    """Whether one plain ride was given, and the output is named like a track's file; no run that ``remembers`` may be.
-
-    What was shared before, and the noise of a blur, are remembered beside a folder.
-    """
-    found = not is_archive(sources) and out.suffix.lower() != ".zip" and is_track_name(out.name) and not out.is_dir()
-    if found and remembers:
-        raise InputError("--blur and --again remember what was shared beside a folder.", "Name a folder with -o.")
-    return found
 
 
 @contextmanager
