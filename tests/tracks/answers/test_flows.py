@@ -9,10 +9,12 @@ from city import BOUNDS, fleet, received
 from sfumato.base.errors import InputError
 from sfumato.base.things.traces import Trace
 from sfumato.cli.tracks.answers.estimate_options import pause_words
-from sfumato.tracks.answers.flows.origin_destination import Flows, estimate_flows
+from sfumato.tracks.answers.flows.origin_destination import estimate_flows
+from sfumato.tracks.answers.flows.pair_shares import Flows
 from sfumato.tracks.answers.flows.trips import count_pauses
+from sfumato.tracks.answers.intervals import poisson_interval
 from sfumato.tracks.answers.received import NoiseLaw, Received
-from sfumato.tracks.priors.kernels import White
+from sfumato.tracks.priors.kernels import Matern12, White
 
 
 def truth_of(found: Flows, people: list[tuple[str, Trace]]) -> np.ndarray:
@@ -58,6 +60,80 @@ def test_what_flows_cannot_be_told_from_is_refused_in_words() -> None:
         estimate_flows([received(people)], cell_m=200, bounds=BOUNDS)
     with pytest.raises(InputError, match="no trip"):
         estimate_flows([received(people)], cell_m=1500, bounds=(10.0, 10.0, 10.1, 10.1))
+
+
+def city_of_trips(people: int, trips: int, noise_m: float, seed: int) -> tuple[list[tuple[str, Trace]], Received]:
+    """Trips of a city of 60 km between four towns, short and long, and their release: both ends share their noise."""
+    rng = np.random.default_rng(seed)
+    towns, wide = rng.uniform(5e3, 55e3, (4, 2)), rng.uniform(400.0, 1000.0, 4)
+    law = NoiseLaw(Matern12(3600.0, noise_m), 0.0)
+    whole, released = [], []
+    for person in range(people):
+        town, other = rng.integers(4, size=(2, trips))
+        start = towns[town] + wide[town, None] * rng.standard_normal((trips, 2))
+        angle, far = rng.uniform(0, 2 * np.pi, trips), rng.exponential(1500.0, trips)
+        near = start + far[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+        away = towns[other] + wide[other, None] * rng.standard_normal((trips, 2))
+        end = np.where(rng.random((trips, 1)) < 0.5, near, away)
+        took = rng.uniform(300, 3600, trips)
+        share = law.correlation(took)[:, None]
+        first, fresh = noise_m * rng.standard_normal((2, trips, 2))
+        times = np.repeat(1.7e9 + 1e4 * np.arange(trips), 2)
+        times[1::2] += took
+        for out, ends in (
+            (whole, (start, end)),
+            (released, (start + first, end + share * first + np.sqrt(1 - share**2) * fresh)),
+        ):
+            at = np.stack(ends, axis=1).reshape(-1, 2)
+            lat, lon = 45.0 + at[:, 0] / 111_200.0, 5.0 + at[:, 1] / 78_200.0
+            out.append((f"p{person}", Trace(lat, lon, times, np.repeat(np.arange(trips), 2))))
+    return whole, Received(tuple(released), law, "multiscale", False)
+
+
+CITY = (45.0, 5.0, 45.0 + 60 / 111.2, 5.0 + 59.9 / 78.2)
+
+
+def test_flows_of_a_whole_city_are_no_farther_off_than_counting_and_nearer_where_there_are_trips() -> None:
+    people, release = city_of_trips(100, 200, 400.0, seed=5)
+    found = estimate_flows([release], cell_m=2000, bounds=CITY)
+    assert found.latent_m == found.grid.cell_height  # too many pairs for finer cells: only borders mix
+    assert found.cells.cells > 850
+    truth = truth_of(found, people)
+    ours, naive = (0.5 * np.abs(share - truth) for share in (found.share, found.naive))
+    assert ours.sum() <= naive.sum()
+    often = truth * found.trips >= 100
+    assert often.sum() > 10
+    assert ours[often].sum() < 0.95 * naive[often].sum()
+    some = truth > 0
+    assert np.mean(((found.low <= truth) & (truth <= found.high))[some]) > 0.9
+    assert np.mean(((found.low <= truth) & (truth <= found.high))[often]) > 0.75
+    assert found.shares.sum() == pytest.approx(1)
+    assert found.to_table().num_rows == np.count_nonzero(found.shares)
+
+
+@pytest.mark.slow
+def test_planar_laplace_noise_is_taken_out_of_a_whole_city_as_well() -> None:
+    people, release = city_of_trips(100, 200, 1.0, seed=6)  # a metre: the same trips, without noise to speak of
+    rng = np.random.default_rng(7)
+    law = NoiseLaw(White(400.0), 0.0, epsilon_per_m=3**0.5 / 400.0)
+    noisy = []
+    for name, trace in release.people:
+        radius, angle = rng.gamma(2.0, 400.0 / 3**0.5, len(trace)), rng.uniform(0, 2 * np.pi, len(trace))
+        lat = trace.lat_deg + radius * np.cos(angle) / 111_200.0
+        lon = trace.lon_deg + radius * np.sin(angle) / 78_200.0
+        noisy.append((name, Trace(lat, lon, trace.times_s, trace.segment)))
+    found = estimate_flows([Received(tuple(noisy), law, "planar-laplace", False)], cell_m=2000, bounds=CITY)
+    truth = truth_of(found, people)
+    often = truth * found.trips >= 100
+    ours, naive = (float(np.abs(share - truth)[often].sum()) for share in (found.share, found.naive))
+    assert ours < 0.9 * naive
+
+
+def test_poissons_interval_is_the_tables() -> None:
+    """[Garwood1936]: 0, 1 and 10 events at 95 %."""
+    low, high = poisson_interval(np.array([0.0, 1.0, 10.0]), 0.95)
+    assert low == pytest.approx([0.0, 0.0253, 4.795], abs=1e-3)
+    assert high == pytest.approx([3.689, 5.572, 18.390], abs=1e-3)
 
 
 def test_a_week_that_is_one_trip_is_said() -> None:

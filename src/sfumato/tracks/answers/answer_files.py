@@ -22,7 +22,7 @@ from sfumato.base.drawing.map_sheet import MapSheet, depth, scale_bar, sheet_aro
 from sfumato.base.errors import InputError
 from sfumato.base.files import write_text, write_whole
 from sfumato.base.things.estimated_map import EstimatedMap
-from sfumato.tracks.answers.flows.origin_destination import Flows
+from sfumato.tracks.answers.flows.pair_shares import Flows
 from sfumato.tracks.answers.maps.cells import Rings, beside, geometry, line_wkb, outlines, wkb
 
 ENDINGS = (".csv", ".parquet", ".geoparquet", ".json", ".geojson")
@@ -156,11 +156,11 @@ def _percent(share: float) -> str:
 
 def _arrows(sheet: MapSheet, answer: Flows) -> list[str]:
     at = sheet.pixels(*answer.cells.centres_deg()).tolist()
-    top = float(answer.share.max())
+    top = float(answer.shares.max())
     out = []
-    for place in np.argsort(answer.share, axis=None)[::-1][:MOST_FLOWS][::-1]:
-        start, end = divmod(int(place), len(at))
-        share = float(answer.share[start, end])
+    for place in np.argsort(answer.shares)[::-1][:MOST_FLOWS][::-1]:
+        start, end = answer.pairs[place].tolist()
+        share = float(answer.shares[place])
         if not share > 0:
             continue
         wide = 0.6 + 7 * depth(share, top)

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import chdtri, ndtri
 from scipy.stats import t as student
 
 from sfumato.base.arrays import FloatArray
@@ -54,6 +54,12 @@ def people_interval(
     middle, half = share + reach / 2, np.sqrt(reach * spread + reach**2 / 4)
     low, high = (middle - half) / (1 + reach), (middle + half) / (1 + reach)
     return np.clip(np.minimum(low, share), 0.0, 1.0), np.clip(np.maximum(high, share), 0.0, 1.0)
+
+
+def poisson_interval(count: FloatArray, confidence: float) -> tuple[FloatArray, FloatArray]:
+    """Low and high of the expectation behind a count that Poisson's law drew [Garwood1936]."""
+    tail = (1 - confidence) / 2
+    return np.where(count > 0, chdtri(2 * np.maximum(count, 1e-9), 1 - tail) / 2, 0.0), chdtri(2 * count + 2, tail) / 2
 
 
 Sample = tuple[FloatArray, FloatArray]  # values, and what each counts

@@ -22,7 +22,8 @@ from sfumato.cli.tracks.answers.estimate_reports import map_of_reports
 from sfumato.cli.tracks.answers.estimate_ways import WAYS
 from sfumato.tracks.answers.answer_files import check_ending, write_answer, write_picture
 from sfumato.tracks.answers.flows.origin_destination import USUAL_STEPS as FLOWS_STEPS
-from sfumato.tracks.answers.flows.origin_destination import Flows, estimate_flows
+from sfumato.tracks.answers.flows.origin_destination import estimate_flows
+from sfumato.tracks.answers.flows.pair_shares import Flows
 from sfumato.tracks.answers.maps.areas import Areas
 from sfumato.tracks.answers.maps.heatmap import BY_PEOPLE, estimate_heatmap
 from sfumato.tracks.answers.maps.heatmap import USUAL_STEPS as HEATMAP_STEPS
@@ -98,7 +99,8 @@ def _tell(
         write_answer(found, asked.output)
     if asked.picture is not None:
         write_picture(found, asked.picture)
-    moved = 0.5 * float(np.abs(found.share - found.naive).sum())
+    apart = found.shares - found.naives if isinstance(found, Flows) else found.share - found.naive
+    moved = 0.5 * float(np.abs(apart).sum())
     written = {"output": asked.output and str(asked.output), "picture": asked.picture and str(asked.picture)}
     if asked.json:
         print_json({"ok": True, **found.to_dict(), "moved_from_naive": moved, **written})

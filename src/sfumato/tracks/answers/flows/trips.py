@@ -160,12 +160,6 @@ class TripLikelihood:
             self.on_step()
         return moved / max(float(moved.sum()), 1e-300), likelihood
 
-    def walk(self, flows: FloatArray, steps: int) -> FloatArray:
-        """The flows after so many steps with all trips."""
-        for _ in range(steps):
-            flows, _ = self.step(flows, np.ones(self.trips))
-        return flows
-
 
 def segment_ends(trace: Trace) -> tuple[IntArray, IntArray]:
     """First and last point of every segment that lasts."""
@@ -221,19 +215,21 @@ def likelihood_of(
     for number, law in enumerate(laws):
         of = np.flatnonzero(trips.law == number)
         if of.size:
-            out.append(_blocks(trips, of, law, window, less_m2[number]))
+            out.append(noise_blocks(trips, of, law, less_m2[number], window.latent_m, window.shape))
     return TripLikelihood(tuple(out), len(trips), on_step)
 
 
-def _blocks(trips: Trips, of: IntArray, law: NoiseLaw, window: Window, less_m2: float) -> TripBlocks:
-    sizes = window.latent_m
-    side = min(math.ceil(2 * REACH * law.noise_m / min(sizes)) + 1, *window.shape)
+def noise_blocks(
+    trips: Trips, of: IntArray, law: NoiseLaw, less_m2: float, sizes: tuple[float, float], shape: tuple[int, int]
+) -> TripBlocks:
+    """What the noise says of these trips on cells of these sizes (of them ``shape`` rows and columns)."""
+    side = min(math.ceil(2 * REACH * law.noise_m / min(sizes)) + 1, *shape)
     ends = trips.start_m[of], trips.end_m[of]
     first = np.empty((len(of), 4), dtype=np.int64)
     for axis in (0, 1):
         for column, at in enumerate(ends):
             middle = np.floor(at[:, axis] / sizes[axis]).astype(np.int64) - side // 2
-            first[:, 2 * axis + column] = np.clip(middle, 0, window.shape[axis] - side)
+            first[:, 2 * axis + column] = np.clip(middle, 0, shape[axis] - side)
     if law.epsilon_per_m is not None:
         blocks = [
             end_blocks(at, law.epsilon_per_m, *sizes, np.ascontiguousarray(first[:, column::2]), side)

@@ -43,16 +43,26 @@ class Window:
     @classmethod
     def around(cls, grid: Grid, noise_m: float, *, least: int = LATENT_OF_CELL) -> Window:
         """The window that noise of this size needs."""
-        cell = min(grid.cell_height, grid.cell_width)
-        finer = max(least, math.ceil(cell / (LATENT_OF_NOISE * noise_m)))
-        margin = math.ceil(MARGIN * noise_m * finer / cell)
-        rows, columns = grid.rows * finer + 2 * margin, grid.columns * finer + 2 * margin
+        found = cls._needed(grid, noise_m, least)
+        rows, columns = found.shape
         if rows * columns > LARGEST_WINDOW:
             raise InputError(
-                f"The map would need {rows} x {columns} cells of {cell / finer:.3g} m to be worked out.",
+                f"The map would need {rows} x {columns} cells of {min(found.latent_m):.3g} m to be worked out.",
                 "Use larger cells, or name a smaller rectangle (--bounds south,west,north,east).",
             )
-        return cls(grid, finer, margin)
+        return found
+
+    @classmethod
+    def fits(cls, grid: Grid, noise_m: float) -> bool:
+        """Whether that window is small enough to be worked on."""
+        rows, columns = cls._needed(grid, noise_m, LATENT_OF_CELL).shape
+        return rows * columns <= LARGEST_WINDOW
+
+    @classmethod
+    def _needed(cls, grid: Grid, noise_m: float, least: int) -> Window:
+        cell = min(grid.cell_height, grid.cell_width)
+        finer = max(least, math.ceil(cell / (LATENT_OF_NOISE * noise_m)))
+        return cls(grid, finer, math.ceil(MARGIN * noise_m * finer / cell))
 
     @property
     def shape(self) -> tuple[int, int]:
