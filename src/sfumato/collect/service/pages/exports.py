@@ -57,8 +57,8 @@ class MapTable:
         if estimate.this_cycle is not None:
             columns["this_cycle"] = estimate.this_cycle
         odds = estimate.facts.map_odds
-        known = None if odds is None else {**odds.model_dump(), "words": odds_in_words(odds)}
-        return cls(grid, json.dumps({"map_odds": known}), columns)
+        known = {} if odds is None else {"map_odds": {**odds.model_dump(), "words": odds_in_words(odds)}}
+        return cls(grid, json.dumps(known) if known else "", columns)
 
     @property
     def size(self) -> int:
@@ -86,7 +86,8 @@ def to_csv(table: MapTable) -> Iterator[bytes]:
 def to_geojson(table: MapTable) -> Iterator[bytes]:
     """A FeatureCollection with one polygon per cell, counter-clockwise as RFC 7946 asks, in pieces."""
     names = tuple(table.columns)
-    yield f'{{"type": "FeatureCollection", "sfumato": {table.stated}, "features": ['.encode()
+    stated = f'"sfumato": {table.stated}, ' if table.stated else ""
+    yield f'{{"type": "FeatureCollection", {stated}"features": ['.encode()
     for first in range(0, table.size, _AT_ONCE):
         features = []
         for values in table.rows(first, first + _AT_ONCE):
