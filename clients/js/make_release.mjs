@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as page from "./dist/page.js";
 
-const { inputs, table: file, out, choice, hide = [], places: known } = JSON.parse(process.argv[2]);
+const { inputs, table: file, out, choice, hide = [], places: known, keep = false } = JSON.parse(process.argv[2]);
 const table = JSON.parse(readFileSync(file, "utf8"));
 const sources = inputs.map((name) => {
   const text = readFileSync(name, "utf8");
@@ -13,7 +13,7 @@ const sources = inputs.map((name) => {
 let places = known ? page.Places.read(readFileSync(known, "utf8")) : page.Places.none();
 for (const [name, lat, lon, radius] of hide) places = places.add(name, lat, lon, radius);
 const chosen = choice ? table.choices.find((one) => one.level === choice[0] && one.prior_class === choice[1]) : null;
-const made = page.release(sources, places, chosen, table);
+const made = page.release(sources, places, chosen, table, keep);
 mkdirSync(join(out, "shared"), { recursive: true });
 for (const { name, bytes } of made.files) writeFileSync(join(out, "shared", name), bytes);
 writeFileSync(join(out, "certificate.json"), made.certificate);

@@ -5,7 +5,7 @@ import { pathToFileURL } from "node:url";
 import { violations } from "./accessibility.mjs";
 import { open } from "./browser.mjs";
 
-const { page: file, inputs, packed, out, pictures, executable, home, places } = JSON.parse(process.argv[2]);
+const { page: file, inputs, packed, short, out, pictures, executable, home, places } = JSON.parse(process.argv[2]);
 mkdirSync(pictures, { recursive: true });
 mkdirSync(out, { recursive: true });
 const address = pathToFileURL(file).href;
@@ -106,9 +106,25 @@ await session(
       release: await saved(page, "Save shared.gpx", "shared.gpx"),
       certificate: await saved(page, "Save certificate.json", "certificate.json"),
       command: await page.locator("#command").textContent(),
+      outcome: await page.locator("#outcome").innerText(),
     };
   },
   { width: 390, height: 844, colorScheme: "dark" },
+);
+// An hour of a point a minute: what it holds cannot be told, and the page says so.
+await session(
+  "short",
+  async (page) => {
+    await page.setInputFiles("#files", [short]);
+    await page.waitForSelector("#tracks li");
+    await page.getByRole("radio", { name: /Light/ }).check();
+    await protect(page);
+    await picture(page, "protect-page-short-phone");
+    await saved(page, "Save shared.gpx", "short/shared.gpx");
+    await saved(page, "Save certificate.json", "short.json");
+    return { outcome: await page.locator("#outcome").innerText() };
+  },
+  { width: 390, height: 844 },
 );
 
 // 3. Next week: the same places file, a suggestion refused because it is hidden already, a place picked on the map by key.
@@ -132,6 +148,21 @@ await session("again", async (page) => {
   const zip = await saved(page, "Save all as a ZIP", "again.zip");
   const placesButton = await page.locator("#save-places").count();
   return { suggestions, opened, afterwards, picked, tapped, zip, placesButton };
+});
+
+// With heart rates, places cut out.
+await session("kept", async (page) => {
+  await page.setInputFiles("#files", inputs);
+  await page.waitForSelector("#suggestions button");
+  const offered = await page.locator("#keep").isVisible();
+  await page.locator("summary", { hasText: "open my places file" }).click();
+  await page.setInputFiles("#places-file", places ?? join(out, "me.places"));
+  await page.waitForSelector("#places li");
+  await page.locator("#keep").check();
+  await protect(page);
+  await saved(page, "Save all as a ZIP", "kept.zip");
+  await picture(page, "protect-page-kept");
+  return { offered, outcome: await page.locator("#outcome").innerText() };
 });
 
 // 4. Files that are no tracks.

@@ -36,8 +36,10 @@ def walk(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path
     if not PAGE.exists():
         pytest.skip("the page is not built: run `make web`")
     built_from = json.loads((WEB / "src" / "page" / "table.json").read_text("utf-8"))
-    words = [[json.loads(choice[kind])["guarantee"] for kind in ("one", "several")] for choice in built_from["choices"]]
-    now = [[json.loads(choice[kind])["guarantee"] for kind in ("one", "several")] for choice in table()["choices"]]
+    words = [
+        [json.loads(choice[kind])["guarantee"] for kind in ("noise", "noise_kept")] for choice in built_from["choices"]
+    ]
+    now = [[json.loads(choice[kind])["guarantee"] for kind in ("noise", "noise_kept")] for choice in table()["choices"]]
     assert words == now, "the page is older than the certificate's words: run `make web`"
     folder = tmp_path_factory.mktemp("page")
     inputs = rides(folder, 3, seed=21)
@@ -50,7 +52,7 @@ def walk(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path
     alone.write_bytes(gzip.compress(inputs[0].read_bytes()))
     argument = {
         "page": str(PAGE), "inputs": [str(path) for path in inputs], "out": str(folder / "out"),
-        "packed": [str(many), str(alone)],
+        "packed": [str(many), str(alone)], "short": str(rides(folder / "short", 1, points=60, every_s=60.0)[0]),
         "pictures": str(PICTURES), "executable": CHROMIUM, "home": HOME,
     }  # fmt: skip
     run = subprocess.run(
@@ -134,6 +136,29 @@ def test_one_blurred_track_is_good_in_all_four_answers(walk: Walk) -> None:
     assert (verdict["ok"], verdict["unchanged"], verdict["clean"], verdict["plausible"]) == (True, True, True, True)
     assert verdict["protection"] == "as promised"
     assert found["blurred"]["command"] == "sfumato verify certificate.json --release shared.gpx"
+    assert "can check that it holds such noise" in found["blurred"]["outcome"]
+
+
+def test_a_point_a_minute_for_an_hour_cannot_be_told_and_the_page_says_so(walk: Walk) -> None:
+    found, out, _ = walk
+    command = [*SFUMATO, "verify", str(out / "short.json"), "--release", str(out / "short" / "shared.gpx"), "--json"]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    verdict = json.loads(run.stdout)
+    assert (run.returncode, verdict["ok"], verdict["unchanged"], verdict["plausible"]) == (1, False, True, None)
+    assert "whether it is may not be told" in found["short"]["outcome"]
+    assert "can check" not in found["short"]["outcome"]
+
+
+def test_heart_rates_are_kept_where_they_are_asked_for(walk: Walk) -> None:
+    found, out, inputs = walk
+    assert found["kept"]["offered"] is True
+    assert "heart rates stay" in found["kept"]["outcome"]
+    folder = unpacked(out, "kept.zip")
+    verdict = verified(folder / "certificate.json", folder / "shared")
+    assert "heart_rate" in verdict["exact"]
+    assert all("<gpxtpx:hr>" in path.read_text() for path in (folder / "shared").iterdir())
+    assert len(list((folder / "shared").iterdir())) == len(inputs)
+    assert "heart rates, names and everything else are left out" in found["hidden"]["outcome"]
 
 
 def test_a_zip_of_two_hundred_tracks_is_read_with_a_bar_into_a_box_that_scrolls(walk: Walk) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -19,11 +20,11 @@ import sfumato as sf
 from sfumato.base.errors import VerificationFailed
 from sfumato.base.things.frames import differences_m
 from sfumato.tracks.certificates.document import file_facts
-from sfumato.tracks.certificates.verdict import judge
 from sfumato.tracks.certificates.verify import read_certificate
 from sfumato.tracks.folders.manifest import keyed_name
 from sfumato.tracks.folders.rides.hide import Hiding
-from sfumato.tracks.folders.verify_folder import verify_folder
+from sfumato.tracks.folders.verify_folder import judge_folder, verify_folder
+from sfumato.tracks.noise.plausibility import ENOUGH_POWER, REFUSED_BELOW, WHOLE
 from sfumato.tracks.places.globe import surface
 from sfumato.tracks.places.places_file import load_places
 
@@ -58,10 +59,11 @@ def test_the_table_offers_only_what_verify_calls_protected() -> None:
     table = page_table.table()
     assert len(table["choices"]) == 9
     for choice in table["choices"]:
-        for text in (choice["one"], choice["several"]):
+        for text in (choice["noise"], choice["noise_kept"]):
             body = json.loads(text)
             assert body["randomness"] == "browser CSPRNG (crypto.getRandomValues)"
-            assert (body["simulation"], body["kept"], body["loss_at_times"]) == (False, [], None)
+            kept = ["heart_rate"] if text is choice["noise_kept"] else []
+            assert (body["simulation"], body["kept"], body["loss_at_times"]) == (False, kept, None)
             assert max(body["odds_99"], body["stay_odds_99"]) <= 20
 
 
@@ -114,18 +116,74 @@ def test_hidden_rides_are_byte_for_byte_what_python_hides_with_the_same_places_f
         assert set(archive.namelist()) == {"certificate.json", *(f"shared/{name}" for name in wanted)}
 
 
-@pytest.mark.parametrize("choice", [("medium", "day"), ("low", "year"), ("high", "week")])
-def test_one_blurred_file_is_good_in_all_four_answers(table: Path, tmp_path: Path, choice: tuple[str, str]) -> None:
-    inputs = rides(tmp_path, 1, seed=3)
+def test_heart_rates_that_are_kept_are_those_that_python_keeps(table: Path, tmp_path: Path) -> None:
+    inputs = rides(tmp_path, 4)
+    made(tmp_path / "out", table, inputs, hide=[["home", *HOME, 800]], keep=True)
+    hiding = Hiding(load_places(tmp_path / "out" / "me.places"), keep=("heart_rate",))
+    wanted, near_cuts = set(), 0
+    for path in inputs:
+        left = hiding.publish(sf.read_trace(path, keep=["heart_rate"]))
+        assert left is not None
+        near_cuts += int(np.isnan(left.columns["heart_rate"]).sum()) - len(left) // 9
+        sf.write_trace(left, tmp_path / "python.gpx")
+        wanted.add((tmp_path / "python.gpx").read_bytes())
+    shared = tmp_path / "out" / "shared"
+    assert {path.read_bytes() for path in shared.iterdir()} == wanted
+    assert near_cuts > 20, "a minute beside a cut is empty"
+    assert all(b"<gpxtpx:hr>" in ride for ride in wanted)
+    verdict = judge_folder(tmp_path / "out" / "certificate.json", shared)
+    assert (verdict.unchanged, verdict.clean) == (True, True), verdict.lines()
+    assert "heart_rate" in verdict.exact
+
+
+def test_heart_rates_of_blurred_rides_are_named_in_both_certificates(table: Path, tmp_path: Path) -> None:
+    made(tmp_path / "out", table, rides(tmp_path, 1, points=500), choice=("medium", "day"), keep=True)
+    verdict = judge_folder(tmp_path / "out" / "certificate.json", tmp_path / "out" / "shared" / "shared.gpx")
+    assert verdict.ok, verdict.lines()
+    assert verdict.exact == ("heart_rate",)
+    document = read_certificate(tmp_path / "out" / "certificate.json")
+    assert document["kept"] == document["noise"]["kept"] == ["heart_rate"]
+    without = made(tmp_path / "without", table, [tmp_path / "ride 0.gpx"], choice=("medium", "day"))
+    assert without["files"] == ["shared.gpx"]
+    assert b":hr>" not in (tmp_path / "without" / "shared" / "shared.gpx").read_bytes()
+
+
+def test_heart_rates_that_are_degrees_are_refused(table: Path, tmp_path: Path) -> None:
+    (ride,) = rides(tmp_path, 1)
+    text = re.sub(r'(lat="(-?[\d.]+)".*?<x:hr>)[\d.]+', r"\g<1>\2", ride.read_text())
+    ride.write_text(text)
+    with pytest.raises(AssertionError, match="heart rates follow the position"):
+        made(tmp_path / "out", table, [ride], hide=[["home", *HOME, 400]], keep=True)
+
+
+@pytest.mark.parametrize("choice", [("low", "day"), ("medium", "day"), ("medium", "year"), ("high", "week")])
+def test_one_blurred_ride_is_good_in_all_four_answers(table: Path, tmp_path: Path, choice: tuple[str, str]) -> None:
+    inputs = rides(tmp_path, 1, seed=3, points=500)
     found = made(tmp_path / "out", table, inputs, choice=choice)
     assert found == {"single": True, "files": ["shared.gpx"], "leaks": []}
     release = tmp_path / "out" / "shared" / "shared.gpx"
-    verdict = judge(tmp_path / "out" / "certificate.json", release=release)
+    verdict = judge_folder(tmp_path / "out" / "certificate.json", release)
     assert verdict.ok, verdict.lines()
     before, after = sf.read_trace(inputs[0]), sf.read_trace(release)
     moved = differences_m(before.lat_deg, before.lon_deg, after.lat_deg, after.lon_deg)
-    noise_m = read_certificate(tmp_path / "out" / "certificate.json")["rms_noise_m"]
+    noise_m = read_certificate(tmp_path / "out" / "certificate.json")["noise"]["rms_noise_m"]
     assert 0.05 * noise_m < np.sqrt(np.mean(moved**2)) < 4 * noise_m
+
+
+def test_what_the_page_says_can_be_told_verify_tells() -> None:
+    """At the corners of what the table promises: few points, close ones, and three hours of one a second."""
+    least = page_table.TOLD
+    few, longest_s = least["points"], least["every_s"]
+    corners = [(few, 5), (few, longest_s), (least["span_s"], 1), (least["most_points"], 1)]
+    for level, prior_class in [("low", "day"), ("medium", "year")]:
+        assert page_table.choice(level, prior_class)["told"] == least
+        mechanism = page_table.terms_of(level, prior_class).mechanism
+        for points, step_s in corners:
+            test = mechanism.roughness(1.7e9 + step_s * np.arange(points, dtype=np.float64), 0.1)
+            assert test is not None
+            power = test.power(REFUSED_BELOW)
+            assert min(power[name] for name in WHOLE) >= ENOUGH_POWER, (level, prior_class, points, step_s)
+    assert page_table.choice("low", "week")["told"] is None
 
 
 def test_hidden_and_blurred_rides_verify_and_a_changed_byte_does_not(table: Path, tmp_path: Path) -> None:

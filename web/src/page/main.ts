@@ -127,6 +127,7 @@ function listPlaces(): void {
 function promise(): void {
   const choice = choiceNow();
   byId("span-row").hidden = level === "";
+  byId("keep-row").hidden = !sources.some(({ track }) => track.heartRate);
   byId("promise").textContent = choice
     ? `Every point moves by about ${metres(choice.noise_m)} east or west and as much north or south. ${choice.headline}`
     : "";
@@ -231,8 +232,14 @@ async function protect(): Promise<void> {
     say("status", "Working …");
     await new Promise((resolve) => setTimeout(resolve, 30)); // let the words be seen and read out
     // The same wishes give the same draw: nobody picks the noise they like best by pressing again.
-    const wish = JSON.stringify([sources.map(({ digest }) => digest), places.text(), level, select("span").value]);
-    made = drawn.get(wish) ?? release(sources, places, choice, table);
+    const wish = JSON.stringify([
+      sources.map(({ digest }) => digest),
+      places.text(),
+      level,
+      select("span").value,
+      input("keep").checked,
+    ]);
+    made = drawn.get(wish) ?? release(sources, places, choice, table, input("keep").checked);
     drawn.set(wish, made);
     (byId("wishes") as HTMLFieldSetElement).disabled = true;
     input("files").disabled = true;

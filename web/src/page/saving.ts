@@ -11,15 +11,35 @@ export function save(name: string, bytes: Uint8Array | string, type: string): vo
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
+/** Whether a stranger can tell that there is noise at all: `sfumato verify` holds all files against it as one track. */
+function toldWords({ shown }: Release, { told }: Choice): string {
+  const micros = shown.flatMap((track) => (track ? [...track.micros] : [])).sort((a, b) => a - b);
+  const steps = micros.slice(1).map((time, i) => (time - micros[i]!) / 1e6);
+  const median = steps.sort((a, b) => a - b)[steps.length >> 1] ?? 0;
+  const moving = steps.filter((step) => step <= 60).reduce((sum, step) => sum + step, 0);
+  const count = micros.length;
+  if (told && count >= told.points && count <= told.most_points && moving >= told.span_s && median <= told.every_s)
+    return "Who receives this can check that it holds such noise: an ordinary track without it would be refused (sfumato verify).";
+  return (
+    "It is blurred, but whether it is may not be told from the files: points are few for this blur, far apart, or very many. " +
+    "Where it cannot be told, sfumato verify does not call them good, and others have only your word: run the command below. " +
+    "A track of half an hour or more with a point every few seconds, or a stronger blur, can be told."
+  );
+}
+
 function outcomeLines(made: Release, read: number, choice: Choice | null): string[] {
   const left = made.shown.reduce((sum, track) => sum + (track?.latDeg.length ?? 0), 0);
   const gone = made.shown.filter((track) => track === null).length;
   const lines = [`${left.toLocaleString("en")} of ${read.toLocaleString("en")} points stay.`];
   if (gone)
     lines.push(`${gone} of ${made.shown.length} tracks never leave the circles and disappear. Only you know that.`);
-  lines.push("Positions and times stay; heights, heart rates, names and everything else are left out.");
-  if (made.single) lines.push("Times are rounded down to the second.");
-  if (choice) lines.push(choice.headline);
+  lines.push(
+    made.kept
+      ? "Positions, times and heart rates stay; heights, names and everything else are left out. " +
+          "Heart rates are as recorded, without noise: the promise does not cover what they tell."
+      : "Positions and times stay; heights, heart rates, names and everything else are left out.",
+  );
+  if (choice) lines.push(choice.headline, toldWords(made, choice));
   for (const leak of made.leaks)
     lines.push(
       leak.bestM === null
@@ -93,7 +113,7 @@ export function showSaving({ table, made, choice, read, placesText, placesSaved,
       : "First the places file: without it you could not hide the same place with the same circle again.";
   const notCovered: string[] = made.leaks.length ? [...table.not_covered] : [];
   if (choice)
-    notCovered.push(...(JSON.parse(choice.one) as { guarantee: { not_covered: string[] } }).guarantee.not_covered);
+    notCovered.push(...(JSON.parse(choice.noise) as { guarantee: { not_covered: string[] } }).guarantee.not_covered);
   byId("not-covered").replaceChildren(...notCovered.map((line) => element("li", {}, line.replaceAll("`", ""))));
   byId("version").textContent = table.version;
   byId("command").textContent =

@@ -50,5 +50,5 @@ export function blurred(track: Track, path: ReadonlyMap<number, readonly [number
     const moved = displace(track.latDeg[i]!, track.lonDeg[i]!, east, north);
     [latDeg[i], lonDeg[i]] = snap(...moved);
   });
-  return { latDeg, lonDeg, micros: times.map((time) => time * 1000), segment: track.segment };
+  return { ...track, latDeg, lonDeg, micros: times.map((time) => time * 1000) };
 }

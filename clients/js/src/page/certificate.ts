@@ -9,6 +9,7 @@ import { hexOf, joined, sha256, utf8 } from "./sha256.js";
 import type { Track } from "./track.js";
 
 const SEAL = "certificate_sha256";
+const HEART_RATE = "heart_rate";
 
 /** One choice of blur: what is drawn, what it promises in words, and the certificate's texts without their facts. */
 export interface Choice {
@@ -17,10 +18,11 @@ export interface Choice {
   readonly noise_m: number;
   readonly odds: number;
   readonly headline: string;
-  /** A trace certificate for one blurred file; times are rounded down to the second. */
-  readonly one: string;
-  /** The same for several files, or for files with places cut out: it stands in an archive's certificate. */
-  readonly several: string;
+  /** The noise's certificate, which stands in that of the files; and the same where heart rates are kept. */
+  readonly noise: string;
+  readonly noise_kept: string;
+  /** For so many points over so long, no further apart, `sfumato verify` can tell that there is noise; null: not surely. */
+  readonly told: Readonly<Record<"points" | "most_points" | "span_s" | "every_s", number>> | null;
 }
 
 export interface PageTable {
@@ -72,30 +74,19 @@ function sealed(body: Fields): Fields {
 const whole = (value: number) => new Digits(String(value));
 const written = (document: Fields) => `${indentedJson(document, { ascii: false })}\n`;
 
-/** The certificate of one blurred file: `sfumato verify certificate.json --release file`. */
-export function traceCertificate(choice: Choice, file: ReleasedFile): string {
-  const body = opened(choice.one);
-  body.set("points", whole(file.track.micros.length));
-  const release: Fields = new Map<string, Json>([
-    ["content_sha256", contentSha256(file.track)],
-    ["file_sha256", hexOf(sha256(file.bytes))],
-    ["file_bytes", whole(file.bytes.length)],
-  ]);
-  return written(sealed(body.set("release", release)));
-}
-
-/** The certificate of a folder: `sfumato verify certificate.json --release shared/`. `choice` is null without blur. */
+/** The certificate: `sfumato verify certificate.json --release shared/` (or the one file). `choice` is null without blur. */
 export function archiveCertificate(
   table: PageTable,
   choice: Choice | null,
   files: readonly ReleasedFile[],
-  options: { hidden: boolean },
+  options: { hidden: boolean; kept: boolean },
 ): string {
   const named = [...files].sort((a, b) => (a.name < b.name ? -1 : 1));
   const body = opened(options.hidden ? table.hidden : table.whole);
+  if (options.kept) body.set("kept", [HEART_RATE]);
   if (choice !== null) {
     const contents = named.map(({ track }) => `${track.micros.length} ${contentSha256(track)}\n`).join("");
-    const noise = opened(choice.several);
+    const noise = opened(options.kept ? choice.noise_kept : choice.noise);
     noise.set("points", whole(named.reduce((sum, { track }) => sum + track.micros.length, 0)));
     const digest = hexOf(sha256(utf8(`sfumato released files 1\0${contents}`)));
     noise.set("release", new Map<string, Json>([["content_sha256", digest]]));

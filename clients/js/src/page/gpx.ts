@@ -9,6 +9,8 @@ interface Timed extends RawPoint {
   time: string | null;
 }
 
+const HEART_RATES = ["hr", "heartrate", "heartratebpm", "bpm"];
+const GARMIN = ' xmlns:gpxtpx="http://www.garmin.com/xmlschemas/TrackPointExtension/v2"';
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
 
 /** A coordinate's text as a number; null where there is none, NaN where it is no number. */
@@ -48,6 +50,10 @@ export function readGpx(text: string): ReadTrack {
     else if (name === "trk" || name === "rte") current = null;
     else if (point !== "" && point !== "wpt" && name === "time" && current?.length)
       current[current.length - 1]!.time = words.trim();
+    else if (point !== "wpt" && current?.length && HEART_RATES.includes(name.toLowerCase().replace(/[^a-z0-9]/g, ""))) {
+      const beats = coordinate(words);
+      if (beats === 0 || (beats !== null && beats >= 1 && beats < 1000)) current[current.length - 1]!.heartRate = beats;
+    }
   };
   readXml(text, start, end, "GPX");
   if (root !== "gpx") throw new SfumatoError("The file is XML but not GPX.", "Drop GPX or GeoJSON files.");
@@ -74,14 +80,21 @@ export function readGpx(text: string): ReadTrack {
 export function writeGpx(track: Track): string {
   const [lat, lon, times] = [degreeTexts(track.latDeg), degreeTexts(track.lonDeg), formatTimes(track.micros)];
   const [south, west, north, east] = boundsTexts(track.latDeg, track.lonDeg);
+  const beats = track.heartRate;
+  const space = beats?.some((value) => !Number.isNaN(value)) ? GARMIN : "";
   const out = [
     '<?xml version="1.0" encoding="UTF-8"?>\n',
-    '<gpx version="1.1" creator="sfumato" xmlns="http://www.topografix.com/GPX/1/1">\n',
+    `<gpx version="1.1" creator="sfumato" xmlns="http://www.topografix.com/GPX/1/1"${space}>\n`,
     `<metadata><bounds minlat="${south}" minlon="${west}" maxlat="${north}" maxlon="${east}"/></metadata>\n<trk>\n`,
   ];
   for (let i = 0; i < lat.length; i++) {
     if (i === 0 || track.segment[i] !== track.segment[i - 1]) out.push(i ? "</trkseg>\n<trkseg>\n" : "<trkseg>\n");
-    out.push(`<trkpt lat="${lat[i]}" lon="${lon[i]}"><time>${times[i]}</time></trkpt>\n`);
+    const beat = beats?.[i] ?? Number.NaN;
+    const tag = `<gpxtpx:hr>${Number(beat.toPrecision(10))}</gpxtpx:hr>`;
+    const more = Number.isNaN(beat)
+      ? ""
+      : `<extensions><gpxtpx:TrackPointExtension>${tag}</gpxtpx:TrackPointExtension></extensions>`;
+    out.push(`<trkpt lat="${lat[i]}" lon="${lon[i]}"><time>${times[i]}</time>${more}</trkpt>\n`);
   }
   out.push("</trkseg>\n</trk>\n</gpx>\n");
   return out.join("");

@@ -1,14 +1,7 @@
 /** Protect tracks in the browser: what the page of `web/protect.html` is built from. Nothing here makes a request. */
 export { ATTACKERS, guessesM } from "./attackers.js";
 export { blurred, milliseconds, noisePath } from "./blur.js";
-export {
-  archiveCertificate,
-  type Choice,
-  contentSha256,
-  type PageTable,
-  type ReleasedFile,
-  traceCertificate,
-} from "./certificate.js";
+export { archiveCertificate, type Choice, contentSha256, type PageTable, type ReleasedFile } from "./certificate.js";
 export { look } from "./gates.js";
 export { readGeoJson, writeGeoJson } from "./geojson.js";
 export { Around, distanceM, surface } from "./globe.js";

@@ -5,11 +5,12 @@
 import { SfumatoError } from "../errors.js";
 import { guessesM } from "./attackers.js";
 import { blurred, milliseconds, noisePath } from "./blur.js";
-import { archiveCertificate, type Choice, type PageTable, type ReleasedFile, traceCertificate } from "./certificate.js";
+import { archiveCertificate, type Choice, type PageTable, type ReleasedFile } from "./certificate.js";
 import { type Gate, less, look, size } from "./gates.js";
 import { writeGeoJson } from "./geojson.js";
 import { surface } from "./globe.js";
 import { writeGpx } from "./gpx.js";
+import { refusePositions } from "./heart_rate.js";
 import { refuseTwoPeople } from "./one_person.js";
 import type { Place, Places } from "./places.js";
 import { hmac, joined, sha256, utf8 } from "./sha256.js";
@@ -25,11 +26,13 @@ export interface Source {
 export interface Release {
   readonly files: readonly ReleasedFile[];
   readonly certificate: string;
-  /** Whether this is one blurred file with a certificate of its own, not a folder. */
+  /** Whether this is one blurred file beside its certificate, not a folder. */
   readonly single: boolean;
   /** What each source became, for its owner; null where nothing is left. */
   readonly shown: readonly (Track | null)[];
   readonly leaks: readonly Leak[];
+  /** Whether heart rates are in it. */
+  readonly kept: boolean;
 }
 
 /** What attackers find of one place, in metres from it; null where no published ride comes near its zone. Private. */
@@ -65,13 +68,15 @@ export function release(
   places: Places,
   choice: Choice | null,
   table: PageTable,
+  keepsHeartRate = false,
   noise = noisePath,
 ): Release {
   const hides = places.active.length > 0;
   if (!sources.length) throw new SfumatoError("There is no track yet.", "Add a GPX or GeoJSON file.");
   if (!hides && choice === null)
     throw new SfumatoError("Nothing is protected yet.", "Hide a place, choose a blur, or both.");
-  const cut = sources.map(({ track }) => (hides ? withhold(track, places.zones).track : track));
+  const given = sources.map(({ track }) => (keepsHeartRate ? track : { ...track, heartRate: undefined }));
+  const cut = given.map((track) => (hides ? withhold(track, places.zones).track : track));
   let shown: readonly (Track | null)[] = cut;
   const single = !hides && sources.length === 1;
   if (choice !== null) {
@@ -83,8 +88,9 @@ export function release(
     const path = noise(table.ladders[choice.prior_class]!, choice.noise_m, moments());
     shown = cut.map((track) => (track === null ? null : blurred(track, path)));
     checkMoved(cut, shown, choice);
-    if (single) shown = shown.map((track) => track && { ...track, micros: track.micros.map(wholeSecond) });
   }
+  for (const track of [...given, ...shown]) if (track) refusePositions(track);
+  const kept = shown.some((track) => track?.heartRate?.some((value) => !Number.isNaN(value)));
   const key = hides ? places.derived("names") : crypto.getRandomValues(new Uint8Array(32));
   const files = new Map<string, ReleasedFile>();
   sources.forEach((source, i) => {
@@ -98,15 +104,10 @@ export function release(
   if (!files.size)
     throw new SfumatoError("Nothing is left to share: every track stays inside the zones.", "Add longer tracks.");
   const listed = [...files.values()];
-  const certificate =
-    single && choice !== null
-      ? traceCertificate(choice, listed[0]!)
-      : archiveCertificate(table, choice, listed, { hidden: hides });
+  const certificate = archiveCertificate(table, choice, listed, { hidden: hides, kept });
   const leaks = places.active.map((place) => leakOf(place, shown, choice?.noise_m ?? 0));
-  return { files: listed, certificate, single, shown, leaks };
+  return { files: listed, certificate, single, shown, leaks, kept };
 }
-
-const wholeSecond = (micros: number) => Math.floor(micros / 1e6) * 1e6;
 
 /** Refuse a release that is the track itself although noise is stated. */
 function checkMoved(before: readonly (Track | null)[], after: readonly (Track | null)[], choice: Choice): void {

@@ -6,6 +6,8 @@ export interface Track {
   readonly lonDeg: Float64Array;
   readonly micros: Float64Array;
   readonly segment: Int32Array;
+  /** Beats per minute, NaN where there is none; kept only where its owner asks for it. */
+  readonly heartRate?: Float64Array | undefined;
 }
 
 /** A track with what its reader left out, by reason (private). */
@@ -19,6 +21,7 @@ export interface RawPoint {
   lon: number | null;
   micros: number | null;
   segment: number;
+  heartRate?: number;
 }
 
 const NO_POSITION = "points without a position";
@@ -70,6 +73,9 @@ export function settled(points: readonly RawPoint[], skipped = new Map<string, n
     lonDeg: Float64Array.from(used, ({ lon }) => (turned ? wrapLongitude(lon!) : lon!)),
     micros: Float64Array.from(used, ({ micros }) => micros!),
     segment: Int32Array.from(used, ({ segment }) => segment),
+    heartRate: used.some(({ heartRate }) => heartRate !== undefined)
+      ? Float64Array.from(used, ({ heartRate }) => heartRate ?? Number.NaN)
+      : undefined,
     skipped,
   };
 }

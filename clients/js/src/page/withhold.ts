@@ -8,6 +8,7 @@ import type { Track } from "./track.js";
 import type { Zone } from "./zones.js";
 
 const FLICKER_M = 100;
+const GUARD_S = 60; // readings so close to a cut are empty: receivers smooth
 
 /** What is left of a track (null: nothing), and for its owner which points that is and how many each zone held. */
 export interface Withheld {
@@ -44,20 +45,32 @@ export function withhold(track: Track, zones: readonly Zone[]): Withheld {
     cut[k] = between || (same && zones.some((zone) => zone.crossed(points[one]!, points[other]!)));
     broken[k] = !same || cut[k]!;
   }
-  const kept: number[] = [];
-  const segment: number[] = [];
-  let number = -1;
+  const runs: { first: number; end: number; stays: boolean }[] = [];
   for (let first = 0, end = 0; first < count; first = end) {
     end = first + 1;
     while (!broken[end]) end++;
     const [before, after] = [cut[first]!, cut[end]!];
     const alongBorder = () =>
       outside.slice(first, end).every((i) => Math.min(...zones.map((zone) => zone.beyondM(points[i]!))) < FLICKER_M);
-    if ((end - first === 1 && (before || after)) || (before && after && alongBorder())) continue;
+    const flicker = (end - first === 1 && (before || after)) || (before && after && alongBorder());
+    runs.push({ first, end, stays: !flicker });
+  }
+  const kept: number[] = [];
+  const segment: number[] = [];
+  const heartRate: number[] = [];
+  const second = (k: number) => track.micros[outside[k]!]! / 1e6;
+  let number = -1;
+  for (const [r, { first, end, stays }] of runs.entries()) {
+    if (!stays) continue;
     number++;
+    // What was dropped as flicker leaves a cut where it was.
+    const before = cut[first] || runs[r - 1]?.stays === false;
+    const after = cut[end] || runs[r + 1]?.stays === false;
     for (let k = first; k < end; k++) {
       kept.push(outside[k]!);
       segment.push(number);
+      const close = (before && second(k) - second(first) < GUARD_S) || (after && second(end - 1) - second(k) < GUARD_S);
+      heartRate.push(close ? Number.NaN : (track.heartRate?.[outside[k]!] ?? Number.NaN));
     }
   }
   if (!kept.length) return { track: null, kept, byZone };
@@ -68,6 +81,7 @@ export function withhold(track: Track, zones: readonly Zone[]): Withheld {
       lonDeg: taken(track.lonDeg),
       micros: taken(track.micros),
       segment: Int32Array.from(segment),
+      heartRate: track.heartRate && Float64Array.from(heartRate),
     },
     kept,
     byZone,
