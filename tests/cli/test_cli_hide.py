@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -53,7 +54,12 @@ def test_find_add_hide_verify_and_remove(folder: Path) -> None:
     assert "home" not in public.replace("https", "")
     assert "rides/" not in public
     assert str(zone)[:8] not in public
+    mine = (folder / "mine.html").read_text()
     assert (folder / "mine.html").stat().st_mode & 0o777 == 0o600
+    assert "<th>nights</th>" in mine
+    assert re.search(r"<td>home</td>\s*<td[^>]*>\d+</td>", mine), "each place stands with what speaks for it"
+    assert mine.count('id="picked"') == 1, "a click writes a command"
+    assert 'id="picked"' not in public
     code, out, _ = run("places", "remove", "home", "--places", "me.places", folder=folder)
     assert "stays as it is" in out
 

@@ -23,7 +23,7 @@ from sfumato.tracks.folders.staging import NOT_COVERED
 from sfumato.tracks.io import read_trace
 from sfumato.tracks.places.find import FoundPlace, day
 from sfumato.tracks.places.globe import surface
-from sfumato.tracks.places.places_file import Place, Places
+from sfumato.tracks.places.places_file import SAME_PLACE_M, Place, Places
 
 WIDTH, HEIGHT, MARGIN = 960.0, 600.0, 30.0
 _STYLE = (
@@ -40,6 +40,8 @@ _BUTTONS = (
     '<button data-view="usual">Where most rides are</button> '
     '<button data-view="all">Everything</button></p>'
 )
+_PICKED = '<p><code id="picked"></code></p>'
+_EVIDENCE = ("guess", "visits", "nights", "stayed", "ends", "first", "last", "where")
 _MOST_RIDES, _MOST_POINTS, _MOST_PLACES = 300, 400, 50
 _USUAL, _LEAST_USUAL_M = 4.0, 3000.0  # medians of rides' distances; metres
 
@@ -146,8 +148,9 @@ def private_page(done: ArchiveResult, places: Places, out: Path) -> str:
     return page(
         "A shared archive (private)",
         "<strong>Private.</strong> This page shows your places. Keep it to yourself.",
-        f"{private_map(done, places, out)}{_BUTTONS}",
+        f"{private_map(done, places, out)}{_BUTTONS}{_PICKED}",
         section("Can I still be found?", bullets([*(leak.sentence() for leak in done.leaks), *near])),
+        section("Places found in your tracks", table(_EVIDENCE, _found_rows(done, places))),
         section("What was kept", bullets([kept_words(kept)] if kept else [])),
         section("What is not covered", bullets(NOT_COVERED)),
         section("Every file", table(("file", "points in", "out", "what"), rows)),
@@ -159,6 +162,8 @@ def private_map(done: ArchiveResult, places: Places, out: Path) -> str:
     """What is shared, with zones, gates and the places themselves."""
     rides = list(rides_of(done.document, out))
     marks = [mark for place in places.active for mark in _place_marks(place.name, place, rides)]
+    others = [(one, name) for one, name in _called(done.found) if _named(one, places) is None]
+    marks += [Mark(one.lat_deg, one.lon_deg, "place", 0.0, one.label, name) for one, name in others]
     return archive_map([("release", ride) for ride in rides], marks, "What is shared, zones, gates and places")
 
 
@@ -189,24 +194,44 @@ def public_page(done: ArchiveResult, out: Path) -> str:
 
 def places_page(found: list[FoundPlace], rides: list[Trace]) -> str:
     """Where somebody was found to stay: for their eyes only. A click on the map writes the command that names it."""
-    names = [one.label if one.label != "place" else f"place-{number}" for number, one in enumerate(found, start=1)]
     marks = [
         Mark(place.lat_deg, place.lon_deg, "place", 0.0, f"{number} {place.label}", name)
-        for number, (place, name) in enumerate(zip(found[:_MOST_PLACES], names, strict=False), start=1)
+        for number, (place, name) in enumerate(_called(found), start=1)
     ]
-    rows = []
-    for number, one in enumerate(found, start=1):
-        stayed, at = f"{one.stayed_s / 3600:.1f} h", f"{one.lat_deg:.5f},{one.lon_deg:.5f}"
-        seen = (day(one.first_seen_s), day(one.last_seen_s))
-        rows.append((f"{number} {one.label}", one.visits, one.nights, stayed, one.track_ends, *seen, at))
+    rows = [_evidence(f"{number} {one.label}", one) for number, one in enumerate(found, start=1)]
     return page(
         "Places found (private)",
         "<strong>Private.</strong> This page shows where you stay. Keep it to yourself.",
         archive_map([("original", ride) for ride in rides[:_MOST_RIDES]], marks, "Rides and places")
-        + f'{_BUTTONS}<p><code id="picked"></code></p>',
-        section("Places", table(("guess", "visits", "nights", "stayed", "ends", "first", "last", "where"), rows)),
+        + f"{_BUTTONS}{_PICKED}",
+        section("Places", table(_EVIDENCE, rows)),
         script="map.js",
     )
+
+
+def _called(found: Sequence[FoundPlace]) -> list[tuple[FoundPlace, str]]:
+    """The places that a map shows, and what a command would call them."""
+    numbers = enumerate(found[:_MOST_PLACES], start=1)
+    return [(one, one.label if one.label != "place" else f"place-{number}") for number, one in numbers]
+
+
+def _named(one: FoundPlace, places: Places) -> str | None:
+    near = (
+        place for place in places.active if place.distance_m(one.lat_deg, one.lon_deg) < SAME_PLACE_M + place.extent_m
+    )
+    return next((place.name for place in near), None)
+
+
+def _found_rows(done: ArchiveResult, places: Places) -> list[tuple[object, ...]]:
+    """Every place found, the named ones first."""
+    named = sorted(((_named(one, places), one) for one in done.found), key=lambda item: item[0] is None)
+    return [_evidence(name or f"{one.label} (not named)", one) for name, one in named]
+
+
+def _evidence(words: str, one: FoundPlace) -> tuple[object, ...]:
+    seen = day(one.first_seen_s), day(one.last_seen_s)
+    at = f"{one.lat_deg:.5f},{one.lon_deg:.5f}"
+    return (words, one.visits, one.nights, f"{one.stayed_s / 3600:.1f} h", one.track_ends, *seen, at)
 
 
 def rides_of(document: Document, out: Path) -> Iterator[Trace]:

@@ -319,9 +319,10 @@ class _Tested:
         unvisited = tuple(place.name for place, count in zip(active, self.all.entered, strict=True) if not count)
         if self.how.faces.tested is not None:
             self.how.faces.tested(leaks, unvisited)
+        found = self.all.stops.places()
         if self.how.faces.unnamed is not None:
             ends = () if hiding.ends is None else hiding.ends.zones
-            self.how.faces.unnamed(_uncovered(self.all.stops.places(), (*hiding.zones, *ends)))
+            self.how.faces.unnamed(_uncovered(found, (*hiding.zones, *ends)))
         noise = None
         if hiding.blur is not None and job.outputs:
             terms = replace(hiding.blur[1].terms(), times=str(hiding.times), kept=hiding.keep, several_files=True)
@@ -331,4 +332,4 @@ class _Tested:
         withheld = withheld_words(before=lies_open, ends=hiding.ends is not None)
         if self.kept is not None:
             self.kept.save()
-        return Said(noise, simulation, leaks, unvisited, withheld)
+        return Said(noise, simulation, leaks, unvisited, withheld, found)

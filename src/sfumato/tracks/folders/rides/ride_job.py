@@ -28,6 +28,7 @@ from sfumato.tracks.folders.staging import WITHHELD_BEFORE, FolderStatement, Sta
 from sfumato.tracks.io import read_trace, writer_of
 from sfumato.tracks.io.archive import Member, members
 from sfumato.tracks.io.formats import Format, output_format, released_as
+from sfumato.tracks.places.find import FoundPlace
 from sfumato.tracks.places.leak_test import PlaceLeak
 from sfumato.tracks.times_released import Times
 
@@ -45,6 +46,7 @@ class Said:
     leaks: tuple[PlaceLeak, ...] = ()
     unvisited: tuple[str, ...] = ()
     withheld: Sequence[str] = ()
+    found: Sequence[FoundPlace] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,7 @@ class Treatment:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ArchiveResult:
-    """What happened. ``rows`` and ``leaks`` are private; ``document`` is the certificate, public."""
+    """What happened. ``rows``, ``leaks`` and ``found`` are private; ``document`` is the certificate, public."""
 
     rows: tuple[Row, ...]
     leaks: tuple[PlaceLeak, ...]
@@ -119,6 +121,7 @@ class ArchiveResult:
     document: FolderDocument
     private: Path
     strangers: tuple[str, ...] = ()
+    found: Sequence[FoundPlace] = ()
 
     @property
     def lies_open(self) -> bool:
@@ -168,7 +171,7 @@ def _filled(sources: Sequence[str | Path], out: Path, how: Sharing, do: Treatmen
     finally:
         job.close()
     strangers = tuple(job.strangers())
-    return ArchiveResult(tuple(job.rows), said.leaks, said.unvisited, document, job.private, strangers)
+    return ArchiveResult(tuple(job.rows), said.leaks, said.unvisited, document, job.private, strangers, said.found)
 
 
 class Job(Staging):
