@@ -38,9 +38,8 @@ _BUTTONS = (
     '<p id="map-buttons" hidden><button data-view="nearer" aria-label="Zoom in">+</button> '
     '<button data-view="further" aria-label="Zoom out">−</button> '
     '<button data-view="usual">Where most rides are</button> '
-    '<button data-view="all">Everything</button></p>'
+    '<button data-view="all">Everything</button></p><p><code id="picked"></code></p>'
 )
-_PICKED = '<p><code id="picked"></code></p>'
 _EVIDENCE = ("guess", "visits", "nights", "stayed", "ends", "first", "last", "where")
 _MOST_RIDES, _MOST_POINTS, _MOST_PLACES = 300, 400, 50
 _USUAL, _LEAST_USUAL_M = 4.0, 3000.0  # medians of rides' distances; metres
@@ -148,7 +147,7 @@ def private_page(done: ArchiveResult, places: Places, out: Path) -> str:
     return page(
         "A shared archive (private)",
         "<strong>Private.</strong> This page shows your places. Keep it to yourself.",
-        f"{private_map(done, places, out)}{_BUTTONS}{_PICKED}",
+        f"{private_map(done, places, out)}{_BUTTONS}",
         section("Can I still be found?", bullets([*(leak.sentence() for leak in done.leaks), *near])),
         section("Places found in your tracks", table(_EVIDENCE, _found_rows(done, places))),
         section("What was kept", bullets([kept_words(kept)] if kept else [])),
@@ -163,7 +162,7 @@ def private_map(done: ArchiveResult, places: Places, out: Path) -> str:
     rides = list(rides_of(done.document, out))
     marks = [mark for place in places.active for mark in _place_marks(place.name, place, rides)]
     others = [(one, name) for one, name in _called(done.found) if _named(one, places) is None]
-    marks += [Mark(one.lat_deg, one.lon_deg, "place", 0.0, one.label, name) for one, name in others]
+    marks += [Mark(one.lat_deg, one.lon_deg, "place", 0.0, f"{one.label} (not named)", name) for one, name in others]
     return archive_map([("release", ride) for ride in rides], marks, "What is shared, zones, gates and places")
 
 
@@ -202,8 +201,7 @@ def places_page(found: list[FoundPlace], rides: list[Trace]) -> str:
     return page(
         "Places found (private)",
         "<strong>Private.</strong> This page shows where you stay. Keep it to yourself.",
-        archive_map([("original", ride) for ride in rides[:_MOST_RIDES]], marks, "Rides and places")
-        + f"{_BUTTONS}{_PICKED}",
+        archive_map([("original", ride) for ride in rides[:_MOST_RIDES]], marks, "Rides and places") + _BUTTONS,
         section("Places", table(_EVIDENCE, rows)),
         script="map.js",
     )
@@ -216,10 +214,8 @@ def _called(found: Sequence[FoundPlace]) -> list[tuple[FoundPlace, str]]:
 
 
 def _named(one: FoundPlace, places: Places) -> str | None:
-    near = (
-        place for place in places.active if place.distance_m(one.lat_deg, one.lon_deg) < SAME_PLACE_M + place.extent_m
-    )
-    return next((place.name for place in near), None)
+    away = [(place.distance_m(one.lat_deg, one.lon_deg) - place.extent_m, place.name) for place in places.active]
+    return next((name for metres, name in sorted(away) if metres < SAME_PLACE_M), None)
 
 
 def _found_rows(done: ArchiveResult, places: Places) -> list[tuple[object, ...]]:
@@ -229,8 +225,7 @@ def _found_rows(done: ArchiveResult, places: Places) -> list[tuple[object, ...]]
 
 
 def _evidence(words: str, one: FoundPlace) -> tuple[object, ...]:
-    seen = day(one.first_seen_s), day(one.last_seen_s)
-    at = f"{one.lat_deg:.5f},{one.lon_deg:.5f}"
+    seen, at = (day(one.first_seen_s), day(one.last_seen_s)), f"{one.lat_deg:.5f},{one.lon_deg:.5f}"
     return (words, one.visits, one.nights, f"{one.stayed_s / 3600:.1f} h", one.track_ends, *seen, at)
 
 
