@@ -103,6 +103,41 @@ def test_whatever_becomes_of_the_times_it_is_still_found(tmp_path: Path, times: 
     assert (code, "newhome: STILL FOUND." in out) == (1, True)
 
 
+@pytest.mark.parametrize("again", [[], ["--again"], ["--again", "--dry-run"]])
+def test_an_older_copy_of_the_places_file_is_refused_before_it_opens_a_place(shared: Path, again: list[str]) -> None:
+    older = (shared / "me.places").read_bytes()
+    add(shared, "newhome", where(NEW))
+    assert hide(shared, "--again")[0] == 0
+    newest, before = (shared / "me.places").read_bytes(), sorted(map(str, shared.rglob("*")))
+    write_as("gpx", ride(NEW, [0.0, 9000.0], every_s=5.0, at_s=1.71e9), shared / "rides" / "new.gpx")
+    (shared / "me.places").write_bytes(older)  # a backup, or the copy on another machine
+    code, out, err = hide(shared, *again)
+    assert code == 2
+    assert "lacks 1 zone that this folder was hidden with" in err
+    assert {*map(str, shared.rglob("*"))} <= {*before, str(shared / "rides" / "new.gpx")}, "nothing was written"
+    (shared / "me.places").write_bytes(newest)
+    assert run("places", "remove", "newhome", "--places", "me.places", folder=shared)[0] == 0
+    assert hide(shared)[0] == 0, "given up is not lost"
+
+
+def test_a_copy_from_before_the_ends_were_drawn_is_refused(shared: Path) -> None:
+    older = (shared / "me.places").read_bytes()
+    assert hide(shared, "--ends", "400m", "--again")[0] == 0
+    (shared / "me.places").write_bytes(older)
+    code, _, err = hide(shared, "--ends", "400m")
+    assert (code, "that this folder was hidden with" in err) == (2, True), "a second zone would intersect the first"
+
+
+def test_verify_promises_nothing_against_who_guesses_where_the_ways_lead(shared: Path) -> None:
+    code, out, _ = run("verify", "c.json", "--release", "shared", folder=shared)
+    assert code == 0
+    assert "looks in the files for what was inside the zones, not who guesses where the ways out lead" in out
+    add(shared, "newhome", where(NEW))
+    assert hide(shared)[0] == 1
+    out = run("verify", "c.json", "--release", "shared", folder=shared)[1]
+    assert "what was inside zones drawn before a file was shared" in out
+
+
 def test_a_place_where_nobody_was_before_changes_nothing_that_is_promised(shared: Path) -> None:
     add(shared, "cottage", where([-30_000.0, 8000.0]))
     assert hide(shared)[0] == 0

@@ -36,7 +36,7 @@ from sfumato.tracks.io.formats import is_track_name
 from sfumato.tracks.places.zones import RADII_M
 from sfumato.tracks.times_released import Times
 
-STATE_NAME, SUMMARY_NAME, SEEN_NAME = "noise.state", "summary.csv", "seen.sealed"
+STATE_NAME, SUMMARY_NAME, SEEN_NAME, ZONES_NAME = "noise.state", "summary.csv", "seen.sealed", "zones.json"
 FILE_TIME_S = 946_684_800  # 2000-01-01: when a file was written would tell the order, and the gaps
 _BLOCK = 1 << 20
 
@@ -170,7 +170,7 @@ def opened_private(out: Path, sources: Iterable[str | Path]) -> Iterator[Path]:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(f"Cannot make {folder}: {error.strerror}.", "Choose a folder you can write to.") from error
-        remove_leftovers(*(folder / name for name in (STATE_NAME, SUMMARY_NAME, SEEN_NAME)))
+        remove_leftovers(*(folder / name for name in (STATE_NAME, SUMMARY_NAME, SEEN_NAME, ZONES_NAME)))
         yield folder
 
 

@@ -228,8 +228,11 @@ def _stated(document: FolderDocument) -> Verdict:
             else "What is left is exact."
         )
         beside = "" if noise is None or protection == "as promised" else ", not against somebody who smooths the rest"
-        said = replace(said, against=f"somebody who has the files and looks for the places in them{beside}")
-        if WITHHELD_BEFORE[0] in document["withheld"]:
+        then = WITHHELD_BEFORE[0] in document["withheld"]
+        zones = "zones drawn before a file was shared" if then else "the zones"
+        guess = f"somebody who looks in the files for what was inside {zones}, not who guesses where the ways out lead"
+        said = replace(said, against=f"{guess}{beside}")
+        if then:
             rest = f"Those named when a file was first shared. {rest}"
         protection, why, sentence = WITHHELD, rest, " ".join((document["withheld"][0], sentence)).strip()
         exact = exact if noise is not None else ["every position that is left", *exact]

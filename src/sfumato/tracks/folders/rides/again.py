@@ -22,7 +22,7 @@ from sfumato.tracks.folders.manifest import RECORDS_NAME, SourceRecord, private_
 from sfumato.tracks.folders.rides.hide import hide_archive
 from sfumato.tracks.folders.rides.ride_job import ArchiveResult
 from sfumato.tracks.folders.rides.sharing import Sharing
-from sfumato.tracks.folders.staging import STATE_NAME, only_run, swap_folders
+from sfumato.tracks.folders.staging import STATE_NAME, ZONES_NAME, only_run, swap_folders
 from sfumato.tracks.io import read_trace
 from sfumato.tracks.places.ends import RideEnds
 from sfumato.tracks.places.globe import surface
@@ -138,11 +138,12 @@ def _exposures(
 
 
 def _carry_over(out: Path, new: Path, records: Sequence[SourceRecord]) -> None:
-    """The noise's state, and which files their owner took out: these stay out."""
+    """The noise's state, the zones there were, and which files their owner took out: these stay out."""
     old, fresh = private_folder(out), private_folder(new)
     fresh.mkdir(mode=0o700)
-    if (old / STATE_NAME).exists():
-        shutil.copy2(old / STATE_NAME, fresh / STATE_NAME)
+    for name in (STATE_NAME, ZONES_NAME):
+        if (old / name).exists():
+            shutil.copy2(old / name, fresh / name)
     head, *_ = (old / RECORDS_NAME).read_text("utf-8").split("\n", 1)
     gone = [record for record in records if record.output and not (out / record.output).exists()]
     lines = [head, *(json.dumps(asdict(record)) for record in gone)]

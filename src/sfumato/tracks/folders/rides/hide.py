@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import hmac
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,15 +21,16 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from sfumato.base.errors import InputError, SfumatoError
-from sfumato.base.files import write_whole
+from sfumato.base.files import write_text, write_whole
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import count_of
 from sfumato.base.version import __version__
 from sfumato.tracks.certificates.build import certificate_body, rounded_times
+from sfumato.tracks.folders.manifest import private_folder
 from sfumato.tracks.folders.rides.protect_archive import chosen_noise
 from sfumato.tracks.folders.rides.ride_job import ArchiveResult, Job, Said, Treatment, fill_archive
 from sfumato.tracks.folders.rides.sharing import Sharing
-from sfumato.tracks.folders.staging import SEEN_NAME, file_sha256, withheld_words
+from sfumato.tracks.folders.staging import SEEN_NAME, ZONES_NAME, file_sha256, withheld_words
 from sfumato.tracks.io import read_trace
 from sfumato.tracks.people.noise import Noise
 from sfumato.tracks.places.ends import RideEnds
@@ -157,9 +159,10 @@ def hide_archive(
     raise: then nothing is put in place.
     """
     how = how or Sharing()
-    hiding = Hiding(places, times or Times(), how.reading.keep, ends=ends)
+    hiding, done = Hiding(places, times or Times(), how.reading.keep, ends=ends), how.faces.certified
 
     def begin(private: Path) -> Treatment:
+        _zones_before(private, places)
         chosen = None if blur is None else chosen_noise(sources, blur, private, how)
         mine = hiding if blur is None or chosen is None else replace(hiding, blur=(blur, chosen))
         tested = _Tested(mine, how, private, (blur and blur.noise_m) or 0.0)
@@ -175,7 +178,37 @@ def hide_archive(
             grows=True,
         )
 
-    return fill_archive(sources, out, how, begin)
+    def certified(document: Mapping[str, object]) -> None:
+        if done is not None:
+            done(document)
+        zones = _zones_before(private_folder(out), places) | _marks(places if ends is None else ends.places)
+        write_text(private_folder(out) / ZONES_NAME, json.dumps(sorted(zones)), private=True)
+
+    return fill_archive(sources, out, replace(how, faces=replace(how.faces, certified=certified)), begin)
+
+
+def _marks(places: Places) -> set[str]:
+    """A word for each zone of a places file, those given up and rides' ends included; it says nothing without it."""
+    key = places.derive("zones")
+    return {hmac.digest(key, place.withheld.key, "sha256")[:10].hex() for place in places.places}
+
+
+def _zones_before(private: Path, places: Places) -> set[str]:
+    """The zones that a folder was ever hidden with; refused where the places file lacks one: it is an older copy."""
+    try:
+        before = set(map(str, json.loads((private / ZONES_NAME).read_text("utf-8"))))
+    except FileNotFoundError:
+        return set()
+    except (OSError, ValueError, TypeError):
+        raise InputError(f"{private / ZONES_NAME} is damaged.", "Restore it from a copy.") from None
+    if lost := before - _marks(places):
+        raise InputError(
+            f"This places file lacks {count_of(len(lost), 'zone')} that this folder was hidden with: an older copy, or "
+            "another machine's.",
+            "Use the newest copy: with this one, places would lie open or get a second zone. To give a place up: "
+            "sfumato places remove.",
+        )
+    return before
 
 
 def _uncovered(found: Sequence[FoundPlace], zones: Sequence[Withholding]) -> list[FoundPlace]:
