@@ -128,6 +128,25 @@ def test_a_copy_from_before_the_ends_were_drawn_is_refused(shared: Path) -> None
     assert (code, "that this folder was hidden with" in err) == (2, True), "a second zone would intersect the first"
 
 
+def test_ends_that_were_asked_for_after_a_first_share_lie_open_and_no_certificate_denies_it(shared: Path) -> None:
+    code, out, _ = hide(shared, "--ends", "400m")
+    assert code == 1
+    assert out.splitlines()[0] == "Can I still be found? STILL FOUND: ends of rides (private)"
+    assert "LIE OPEN in files shared before" in out
+    words = "What lies in a zone of the same kind around its first and its last point"
+    assert words not in (shared / "c.json").read_text()
+    assert hide(shared, "--ends", "400m", "--refuse-if-found", "150m")[0] == 2
+    aside = shared / "rides" / "0.gpx"
+    aside.rename(shared / "0.gpx")
+    for path in (shared / "rides").iterdir():
+        path.unlink()  # not given today: what is shared of them lies open all the same
+    (shared / "0.gpx").rename(aside)
+    assert hide(shared, "--ends", "400m")[0] == 1
+    assert words not in (shared / "c.json").read_text()
+    assert hide(shared, "--ends", "400m", "--again")[0] == 0
+    assert words in (shared / "c.json").read_text()
+
+
 def test_verify_promises_nothing_against_who_guesses_where_the_ways_lead(shared: Path) -> None:
     code, out, _ = run("verify", "c.json", "--release", "shared", folder=shared)
     assert code == 0

@@ -202,11 +202,12 @@ def hide(
     around = None if ends is None else RideEnds(owner, length_m(ends), noise_m=(plan and plan.noise_m) or 0.0)
 
     def hear(leaks: tuple[PlaceLeak, ...], unvisited: tuple[str, ...]) -> None:
+        ends_open = () if around is None else around.open_ends()
         if not json:
-            _say_leaks(leaks, unvisited)
+            _say_leaks(leaks, unvisited, ends_open)
             typer.echo("" if around is None else f"  {around.sentence()}", nl=around is not None)
         if limit_m is not None:
-            refuse_if_near(leaks, limit_m)
+            refuse_if_near((*leaks, *ends_open), limit_m)
 
     def write_down(document: Mapping[str, object]) -> None:
         write_certificate(certificate, document)
@@ -341,8 +342,10 @@ def _check_zones(every: Sequence[Places], zone: str | None) -> None:
         raise InputError(f"{whose} drawn with another radius than {asked:g} m.", _ONE_ZONE)
 
 
-def _say_leaks(leaks: tuple[PlaceLeak, ...], unvisited: tuple[str, ...]) -> None:
-    open_ones = ", ".join(leak.name for leak in leaks if leak.lies_open)
+def _say_leaks(
+    leaks: tuple[PlaceLeak, ...], unvisited: tuple[str, ...], ends_open: tuple[PlaceLeak, ...] = ()
+) -> None:
+    open_ones = ", ".join([leak.name for leak in leaks if leak.lies_open] + ["ends of rides"] * bool(ends_open))
     typer.echo(f"Can I still be found? {f'STILL FOUND: {open_ones} ' if open_ones else ''}(private)")
     for leak in sorted(leaks, key=lambda leak: not leak.lies_open):
         typer.echo(f"  {leak.sentence()}")

@@ -71,6 +71,10 @@ class RideEnds:
         """What attackers find of each end."""
         return tuple(leak for test in self._tests.values() for leak in test.results())
 
+    def open_ends(self) -> tuple[PlaceLeak, ...]:
+        """The ends that lie open in rides shared before they had a zone."""
+        return tuple(leak for test in self._tests.values() if test.open_points for leak in test.results())
+
     def sentence(self) -> str:
         """One line for the owner."""
         leaks = self.results()
@@ -80,6 +84,8 @@ class RideEnds:
             return f"{words}; no published ride comes near them."
         found = sum(leak.found for leak in leaks)
         still = f"; {found} STILL FOUND, nearer than luck explains" if found else ""
+        if opened := len(self.open_ends()):
+            still += f"; {opened} LIE OPEN in files shared before, which --again builds anew"
         middle = float(np.median(near))
         return f"{words}; the best attackers miss them by {middle:.0f} m (median), {near[0]:.0f} m (nearest){still}."
 

@@ -361,8 +361,12 @@ class _Tested:
             terms = replace(hiding.blur[1].terms(), times=str(hiding.times), kept=hiding.keep, several_files=True)
             noise = certificate_body(terms, job.released)
         simulation = hiding.places.simulation or (noise is not None and bool(noise["simulation"]))
-        lies_open = unread or any(leak.lies_open for leak in leaks)
-        withheld = withheld_words(before=lies_open, ends=hiding.ends is not None)
+        whole = hiding.ends is not None and not (  # every ride in the folder without its ends
+            hiding.ends.open_ends()
+            or any(one.output in rest and one.wish != job.wish for one in job.manifest.records.values())
+        )
+        lies_open = unread or any(leak.lies_open for leak in leaks) or (hiding.ends is not None and not whole)
+        withheld = withheld_words(before=lies_open, ends=whole)
         if self.kept is not None:
             self.kept.save()
         return Said(noise, simulation, leaks, unvisited, withheld, found)
