@@ -111,7 +111,7 @@ def test_an_older_copy_of_the_places_file_is_refused_before_it_opens_a_place(sha
     newest, before = (shared / "me.places").read_bytes(), sorted(map(str, shared.rglob("*")))
     write_as("gpx", ride(NEW, [0.0, 9000.0], every_s=5.0, at_s=1.71e9), shared / "rides" / "new.gpx")
     (shared / "me.places").write_bytes(older)  # a backup, or the copy on another machine
-    code, out, err = hide(shared, *again)
+    code, _, err = hide(shared, *again)
     assert code == 2
     assert "lacks 1 zone that this folder was hidden with" in err
     assert {*map(str, shared.rglob("*"))} <= {*before, str(shared / "rides" / "new.gpx")}, "nothing was written"

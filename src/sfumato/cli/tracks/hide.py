@@ -342,9 +342,7 @@ def _check_zones(every: Sequence[Places], zone: str | None) -> None:
         raise InputError(f"{whose} drawn with another radius than {asked:g} m.", _ONE_ZONE)
 
 
-def _say_leaks(
-    leaks: tuple[PlaceLeak, ...], unvisited: tuple[str, ...], ends_open: tuple[PlaceLeak, ...] = ()
-) -> None:
+def _say_leaks(leaks: tuple[PlaceLeak, ...], unvisited: tuple[str, ...], ends_open: tuple[PlaceLeak, ...] = ()) -> None:
     open_ones = ", ".join([leak.name for leak in leaks if leak.lies_open] + ["ends of rides"] * bool(ends_open))
     typer.echo(f"Can I still be found? {f'STILL FOUND: {open_ones} ' if open_ones else ''}(private)")
     for leak in sorted(leaks, key=lambda leak: not leak.lies_open):

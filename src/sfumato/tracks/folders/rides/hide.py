@@ -178,13 +178,13 @@ def hide_archive(
             grows=True,
         )
 
-    def certified(document: Mapping[str, object]) -> None:
+    def write_down(document: Mapping[str, object]) -> None:
         if done is not None:
             done(document)
         zones = _zones_before(private_folder(out), places) | _marks(places if ends is None else ends.places)
         write_text(private_folder(out) / ZONES_NAME, json.dumps(sorted(zones)), private=True)
 
-    return fill_archive(sources, out, replace(how, faces=replace(how.faces, certified=certified)), begin)
+    return fill_archive(sources, out, replace(how, faces=replace(how.faces, certified=write_down)), begin)
 
 
 def _marks(places: Places) -> set[str]:
