@@ -26,6 +26,7 @@ from sfumato.base.things.traces import Trace
 from sfumato.base.units import count_of
 from sfumato.base.version import __version__
 from sfumato.tracks.certificates.build import certificate_body, rounded_times
+from sfumato.tracks.folders.folder_fields import FolderDocument
 from sfumato.tracks.folders.manifest import private_folder
 from sfumato.tracks.folders.rides.protect_archive import chosen_noise
 from sfumato.tracks.folders.rides.ride_job import ArchiveResult, Job, Said, Treatment, fill_archive
@@ -178,7 +179,7 @@ def hide_archive(
             grows=True,
         )
 
-    def write_down(document: Mapping[str, object]) -> None:
+    def write_down(document: FolderDocument) -> None:
         if done is not None:
             done(document)
         zones = _zones_before(private_folder(out), places) | _marks(places if ends is None else ends.places)
