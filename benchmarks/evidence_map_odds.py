@@ -67,7 +67,7 @@ def main():
             channel = first_channel(grid, Rules(beta=0.001 / grid.ground_stretch, promise=promise))
             rows = channel.to_dense().matrix
             reported = shares @ rows
-            here, there = pairs_apart(channel, WITHIN_M)
+            here, there, _ = pairs_apart(channel.grid, WITHIN_M)
             people_there = shares[here] > 0
             here, there = here[people_there], there[people_there]
             information = ((rows[here] - rows[there]) ** 2 / reported).sum(axis=1)

@@ -82,7 +82,7 @@ class Device:
             memory = json.loads(self.path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return empty_memory(self._first_cap)
-        except (ValueError, OSError) as error:
+        except (ValueError, OSError, RecursionError) as error:
             if isinstance(error, InputError):
                 raise
             raise InputError(f"{self.path} is damaged.", "Restore it from a copy: it holds your budget.") from error

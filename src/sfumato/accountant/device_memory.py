@@ -5,10 +5,11 @@ What does not look like a memory is refused, never repaired: an entry that went 
 
 from __future__ import annotations
 
-import math
 from typing import Literal, NotRequired, TypedDict, TypeGuard
 
 FORMAT: Literal["sfumato-device/1"] = "sfumato-device/1"
+_LARGEST = 1e300  # sums of such numbers are finite; NaN, and whole numbers too long for a float, are not below it
+_WORDS = ("server", "campaign", "epoch", "name", "line", "device")
 
 
 class BudgetEntry(TypedDict):
@@ -148,7 +149,7 @@ def is_memory(value: object) -> TypeGuard[DeviceMemory]:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _LARGEST
 
 
 def is_entry(value: object) -> TypeGuard[BudgetEntry]:
@@ -158,6 +159,7 @@ def is_entry(value: object) -> TypeGuard[BudgetEntry]:
         and isinstance(value.get("what"), str)
         and _is_number(value.get("epsilon_per_km"))
         and _is_number(value.get("delta"))
+        and all(isinstance(value.get(name, ""), str) for name in _WORDS)
     )
 
 

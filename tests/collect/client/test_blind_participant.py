@@ -187,6 +187,26 @@ def test_a_device_that_keeps_running_asks_in_the_first_half_and_reports_at_a_mom
     assert "second half of the round" in capsys.readouterr().err
 
 
+def test_a_report_whose_moment_passed_without_a_ticket_does_not_follow_its_ticket_at_once(
+    collector: Collector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that answers one device late would otherwise see ticket and report within 10 s."""
+    clock = [1_000_000 + 20_500 * 86_400 + 100.0]
+    monkeypatch.setattr(time, "time", lambda: clock[0])
+    me = person(collector, tmp_path, longest_delay_s=None)
+    prepared = me.prepare(48.85, 2.34)
+    collector.ticket = lambda _asked: (503, {"error": "busy"})
+    with pytest.raises(NotSent, match="503"):
+        me.send(wait=lambda _s: None)
+    collector.ticket, before = sign, len(collector.seen)
+    assert prepared.send_at_s is not None
+    clock[0] = prepared.send_at_s + 1
+    with pytest.raises(NotSent, match="the times would tell"):
+        me.send(wait=lambda _s: None)
+    assert {one["route"] for one in collector.seen[before:]} <= {"channel"}
+    assert person(collector, tmp_path).send(wait=lambda _s: None) == "counted", "by the owner's own decision"
+
+
 @pytest.mark.service
 def test_both_clients_take_part_in_a_real_campaign_with_blind_tickets(tmp_path: Path) -> None:
     with CollectorProcess(f"sqlite:///{tmp_path}/x.db") as running:

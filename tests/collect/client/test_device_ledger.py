@@ -105,6 +105,11 @@ def test_a_ledger_holds_no_report_no_place_and_no_secret(tmp_path: Path) -> None
         ' "place": 0}]}',
         '{"format": "sfumato-ledger/1", "entries": [{"what": "x", "epsilon_per_km": 1e999, "delta": 0, "device": "a",'
         ' "place": 0}]}',
+        '{"format": "sfumato-ledger/1", "entries": [{"what": "x", "epsilon_per_km": 1, "delta": 0, "device": "a",'
+        ' "place": 0, "server": ["s"]}]}',
+        f'{{"format": "sfumato-ledger/1", "entries": [{{"what": "x", "epsilon_per_km": 1{"0" * 400}, "delta": 0,'
+        ' "device": "a", "place": 0}]}',
+        "[" * 100_000,
     ],
 )  # fmt: skip
 def test_what_is_no_ledger_is_refused(tmp_path: Path, text: str) -> None:

@@ -149,3 +149,24 @@ def test_cells_wider_than_a_kilometre_are_told_for_neighbours() -> None:
     found = map_odds(tight_channel(broad, epsilon=0.002).value, np.full(16, 1 / 16), 500)
     assert found.distance_m == 3000.0
     assert 1 < found.average <= found.local == pytest.approx(math.exp(6.0), rel=1e-6)
+
+
+def test_a_map_narrower_than_a_kilometre_is_not_said_to_give_nothing_away() -> None:
+    """Who lives in the middle has nobody a kilometre away in it, and is told from the edge all the same."""
+    small = Grid(rows=4, columns=4, cell_height=200.0, cell_width=200.0, unit="m")
+    channel = tight_channel(small, epsilon=0.004).value
+    found = map_odds(channel, np.full(16, 1 / 16), 50)
+    rows = channel.to_dense().matrix
+    middle = odds_of_pair(rows[5], rows[15], rows.mean(axis=0), 50, local=math.exp(0.004 * math.hypot(400, 400)))
+    assert 1.05 < middle <= found.worst
+    assert found.average > 1.05
+
+
+def test_the_distance_that_is_said_is_the_distance_that_was_taken() -> None:
+    """Of cells of 400 m none are a kilometre apart: 894 m are not told for a kilometre."""
+    town = Grid(rows=8, columns=8, cell_height=400.0, cell_width=400.0, unit="m")
+    found = map_odds(tight_channel(town, epsilon=0.002).value, np.full(64, 1 / 64), 300)
+    assert found.distance_m == pytest.approx(400 * math.sqrt(5))
+    assert found.local == pytest.approx(math.exp(0.8 * math.sqrt(5)), rel=1e-6)
+    again = map_odds(tight_channel(town, epsilon=0.002).value, np.full(64, 1 / 64), 300, within_m=found.distance_m)
+    assert again == found, "as verify recomputes it"

@@ -29,7 +29,7 @@ from collector_harness import (
 )
 from sqlalchemy import text
 
-from sfumato.collect.client.blind_tickets import blind_ticket
+from sfumato.collect.client.blind_tickets import blind_ticket, blinded_with, signature_from, ticket_text
 from sfumato.collect.client.offer import Caps, check_offer
 from sfumato.collect.client.wire import from_base64url
 from sfumato.collect.service.rounds.round_key import RoundKey
@@ -158,6 +158,24 @@ def test_a_device_that_reports_once_has_one_ticket_in_the_campaigns_life(databas
         refused(ask_blind(visitor, cycle=3, blinded=again, secret=mine, scope="once"), 409, "has had its ticket")
         assert len(rows(database, "spent_tickets")) == 2, "of the cycle that still takes late reports"
         assert len(rows(database, "issued_tickets")) == 5
+
+
+def test_one_number_is_not_signed_by_the_keys_of_two_rounds_for_who_reports_once(database: str) -> None:
+    """A device that blinds with 1 shows a number that means the same under every round's key."""
+    with client(database) as visitor:
+        create(visitor, tickets="blind", reporting="once")
+        mine, message, salt, counted = os.urandom(32), os.urandom(64), os.urandom(48), []
+        for cycle in (1, 2, 3):
+            kept = blinded_with(modulus(visitor), message, salt, 1)
+            answer = ask_blind(visitor, cycle=cycle, blinded=kept["blinded"], secret=mine, scope="once")
+            if cycle > 1:
+                refused(answer, 409, "has had its ticket")
+            else:
+                right = ticket_text(cycle, {**kept, "signature": signature_from(kept, answer.json()["ticket"])})
+                counted.append(send(visitor, body(visitor, right)).is_success)
+            crowd(visitor, 1)
+            assert close(visitor)["closed"]
+        assert counted == [True]
 
 
 def test_what_is_kept_of_an_issued_ticket_holds_no_number_that_is_spent(town: Visitor, database: str) -> None:

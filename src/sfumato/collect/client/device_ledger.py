@@ -56,7 +56,7 @@ def read_ledger(path: str | Path) -> DeviceLedger:
     """A ledger that :func:`write_ledger` wrote; anything else is refused."""
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path} cannot be read as a ledger.", "Make one: sfumato client ledger export.") from error
     lines = found.get("entries") if isinstance(found, dict) and found.get("format") == FORMAT else None
     if not isinstance(lines, list) or not all(_is_line(one) for one in lines):

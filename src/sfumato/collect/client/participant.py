@@ -255,7 +255,8 @@ class Participant:
         """Send the kept report of ``epoch`` (the latest by default): ticket, a random delay, then the report.
 
         Ticket and report go over separate connections and share no identifier the client could avoid. A report that
-        waits for its moment (``send_at_s``) may be left: its ticket is kept, and sending again waits for the rest.
+        waits for its moment (``send_at_s``) may be left: its ticket is kept, and sending again waits for the rest. One
+        whose moment passed before it had a ticket is not sent, unless ``longest_delay_s`` is given.
         """
         with self.device.change() as everything:
             ours = _ours(everything, self._name)
@@ -266,6 +267,15 @@ class Participant:
                 raise InputError(f"No report has been drawn for epoch {epoch}.", "Call prepare first.")
             report = ours["reports"][epoch].copy()
             secret = ours.setdefault("secret", secrets.token_hex(32))
+        waits = self._longest_delay_s is None and "send_at_s" in report
+        if waits and time.time() > report["send_at_s"] and "signature" not in report.get("ticket", {}):
+            if self._is_over(report["cycle"]):
+                self._mark(epoch, "closed")
+                return "closed"
+            raise NotSent(
+                "The report's moment passed before its ticket was signed: sent now, the times would tell whose it is.",
+                "Leave it, or accept that and send it: --longest-delay 10, longest_delay_s=10.",
+            )
         status, answer = self._ask_ticket(epoch, report, device_tag(self.campaign, epoch, bytes.fromhex(secret)))
         if status == 200:
             longest_s = _LONGEST_DELAY_S if self._longest_delay_s is None else self._longest_delay_s

@@ -37,6 +37,7 @@ from scipy.special import ndtr, ndtri
 
 from sfumato.base.arrays import FloatArray, IntArray, positive
 from sfumato.base.things.channel import checked_probabilities
+from sfumato.base.things.grid import Grid
 from sfumato.collect.grids.grid_channel import GridChannel
 
 WITHIN_M = 1000.0
@@ -61,7 +62,7 @@ class MapOdds:
     people: int
     distance_m: float
     average: float
-    """Over people, each with the worse of the places that far away."""
+    """Over people, each with the worse of the places that far away, or in a narrower map of the farthest there are."""
     worst: float
     """For 99 in 100 people: over the fullest places that hold so many."""
     local: float
@@ -73,11 +74,11 @@ def map_odds(channel: GridChannel, shares: npt.ArrayLike, people: int, *, within
     theta, grid = checked_probabilities(shares, channel.cells), channel.grid
     count = int(positive(people, "The number of people"))
     within = max(within_m, grid.cell_height if grid.rows > 1 else 0.0, grid.cell_width if grid.columns > 1 else 0.0)
+    if 1 < grid.cells <= _LARGEST:
+        here, there, within = pairs_apart(grid, within)
     local = math.exp(min(700.0, channel.certain_epsilon() * grid.ground_stretch * within)) if grid.cells > 1 else 1.0
     odds = np.full(grid.cells, local)
-    if grid.cells <= _LARGEST:
-        here, there = pairs_apart(channel, within)
-        odds[~np.isin(np.arange(grid.cells), here)] = 1.0  # nobody there has a place that far away to be confused with
+    if 1 < grid.cells <= _LARGEST:
         rows = channel.to_dense().matrix
         reported = theta @ rows
         # Where there are too many pairs, those of the fewest people keep the local promise.
@@ -92,20 +93,23 @@ def map_odds(channel: GridChannel, shares: npt.ArrayLike, people: int, *, within
     return MapOdds(count, within, min(local, float(theta @ odds)), worst, local)
 
 
-def pairs_apart(channel: GridChannel, within: float) -> tuple[IntArray, IntArray]:
-    """Ordered pairs of cells as far apart as may be: between half a cell less than ``within`` and that."""
-    grid = channel.grid
+def pairs_apart(grid: Grid, within: float) -> tuple[IntArray, IntArray, float]:
+    """Ordered pairs of cells as far apart as may be, and how far that is: at most ``within``, to half a cell less.
+
+    A cell that has none so far away, in a map narrower than that, has the farthest there are.
+    """
     side = min(grid.cell_height, grid.cell_width)
-    down, right = int(within / grid.cell_height), int(within / grid.cell_width)
-    steps = np.mgrid[-down : down + 1, -right : right + 1].reshape(2, -1)
-    far = np.hypot(steps[0] * grid.cell_height, steps[1] * grid.cell_width)
-    near = (far <= within * (1 + 1e-9)) & (far > 0)
-    steps = steps[:, near & (far > min(within - side / 2, float(far[near].max(initial=0.0)) * (1 - 1e-9)))]
     row, column = np.divmod(np.arange(grid.cells), grid.columns)
-    to_row, to_column = row[:, None] + steps[0], column[:, None] + steps[1]
-    inside = (to_row >= 0) & (to_row < grid.rows) & (to_column >= 0) & (to_column < grid.columns)
-    here, which = np.nonzero(inside)
-    return here, to_row[here, which] * grid.columns + to_column[here, which]
+
+    def apart(cell: int) -> FloatArray:
+        """Distances from a cell, 0 beyond ``within``."""
+        far = np.hypot((row - row[cell]) * grid.cell_height, (column - column[cell]) * grid.cell_width)
+        return np.where(far <= within * (1 + 1e-9), far, 0.0)
+
+    reached = float(apart(0).max())  # from a corner every step that the map has room for is taken
+    from_each = (apart(cell) for cell in range(grid.cells))
+    there = [np.flatnonzero(far > min(reached - side / 2, far.max() * (1 - 1e-9))) for far in from_each]
+    return np.repeat(np.arange(grid.cells), [others.size for others in there]), np.concatenate(there), reached
 
 
 def odds_of_pair(

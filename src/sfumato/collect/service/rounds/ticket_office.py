@@ -61,7 +61,8 @@ class TicketOffice:
             campaign.id,
             scope=asked.ticket_scope(request.cycle),
             holder=device_nonce(self._key, **device),
-            blinded=blinded,
+            # With the round: what is not blinded is the same number under every round's key.
+            shown=request.cycle.to_bytes(4) + blinded,
         )
         if not mine:
             raise _LOST

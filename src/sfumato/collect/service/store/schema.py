@@ -76,7 +76,7 @@ tallies = _without_rowid("tallies", "campaign_id int key, cycle int key, relayed
 report_keys = _without_rowid("report_keys", "campaign_id int key, cycle int key, key bytes16 key")
 # ``scope`` is the cycle's number, the epoch's, or 0 in a campaign where each device reports once.
 spent_tickets = _without_rowid("spent_tickets", "campaign_id int key, scope int key, nonce bytes16 key")
-# Who has had a blind ticket, as :func:`~..rounds.tickets.device_nonce`, and for which blinded one; no time, no order.
+# Who has had a blind ticket, as :func:`~..rounds.tickets.device_nonce`, and a hash of its round and what was blinded.
 issued_tickets = _without_rowid(
     "issued_tickets", "campaign_id int key, scope int key, holder bytes16 key, blinded_sha256 bytes"
 )

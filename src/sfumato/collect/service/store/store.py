@@ -106,16 +106,16 @@ class Store:
         found = await self.database.first(select(ticket_keys.c.private).where(which))
         return None if found is None else bytes(found.private)
 
-    async def claim_ticket(self, campaign_id: int, *, scope: int, holder: bytes, blinded: bytes) -> bool:
-        """Give this holder its one ticket of ``scope``: True if it may have ``blinded`` signed, now or once more."""
-        shown = hashlib.sha256(blinded).digest()
+    async def claim_ticket(self, campaign_id: int, *, scope: int, holder: bytes, shown: bytes) -> bool:
+        """Give this holder its one ticket of ``scope``: True if it may have what it showed signed, now or once more."""
+        known = hashlib.sha256(shown).digest()
         row = {"campaign_id": campaign_id, "scope": scope, "holder": holder}
         which = [issued_tickets.c[name] == value for name, value in row.items()]
         async with self.database.writing() as connection:
-            add = self._insert(issued_tickets).values(**row, blinded_sha256=shown)
+            add = self._insert(issued_tickets).values(**row, blinded_sha256=known)
             await connection.execute(add.on_conflict_do_nothing())
             found = await connection.execute(select(issued_tickets.c.blinded_sha256).where(*which))
-            return bytes(found.scalar_one()) == shown
+            return bytes(found.scalar_one()) == known
 
     async def campaigns(self) -> list[Campaign]:
         """Every campaign, oldest first."""
