@@ -137,6 +137,9 @@ def test_what_a_map_gives_away_is_said_everywhere_and_verified(running: Collecto
         told_otherwise = {"ok": True, "cycle": {**cycle, "map_odds": {**odds, name: better}}}
         (tmp_path / "other.json").write_text(json.dumps(told_otherwise), "utf-8")
         assert f"states another {name}" in sfumato(running, "verify", str(tmp_path / "other.json"), code=1)
+    promised = {"cycle": {**cycle, "map_odds": {**odds, "words": "It gives nothing away."}}}
+    (tmp_path / "other.json").write_text(json.dumps(promised), "utf-8")
+    assert "states another words" in sfumato(running, "verify", str(tmp_path / "other.json"), code=1)
     (tmp_path / "other.json").write_text(json.dumps({"cycle": {**cycle, "counts": [10**6] * 36}}), "utf-8")
     assert "average" in sfumato(running, "verify", str(tmp_path / "other.json"), code=1)
     # A second round of the same devices: the odds of one round stay, those of all rounds together grow.

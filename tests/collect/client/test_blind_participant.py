@@ -107,7 +107,7 @@ def test_a_ticket_signed_with_another_key_than_the_one_shown_is_refused_and_noth
     me.prepare(48.85, 2.34)
     collector.ticket = lambda asked: (
         200,
-        {"ticket": RoundKey.new().sign(bytes.fromhex(asked["blinded"])[1:257]).hex()},
+        {"ticket": RoundKey.new().sign(bytes.fromhex(asked["blinded"])[1:256]).hex()},
     )
     with pytest.raises(VerificationFailed, match="single you out"):
         me.send()

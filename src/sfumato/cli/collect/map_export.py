@@ -42,6 +42,7 @@ def verify_map(path: Path, *, json: bool) -> bool:
         found["together"] = max(found["local"], math.exp(min(700.0, exponent)))
         # No less than what was recomputed, but for rounding; and no more, so that it is said of this very map.
         wrong = [name for name, odds in found.items() if not abs(float(stated[name]) - odds) <= _NEAR * max(1.0, odds)]
+        wrong += sorted(set(stated) - set(found))  # what this command does not recompute is not said to be true
     except (KeyError, TypeError, ValueError) as error:
         raise InputError("This map is not whole.", "Export it again.") from error
     if json:
