@@ -20,6 +20,7 @@ from sfumato.cli import app
 from sfumato.tracks.answers.ways.movement import fit_movement, likeliest_path, possible_paths, told_by_release
 from sfumato.tracks.answers.ways.smooth_tracks import SmoothTracks, judge_smoothed, smooth, smoothed_certificate
 from sfumato.tracks.certificates.document import certificate_text, with_seal
+from sfumato.tracks.certificates.verdict import judge
 from sfumato.tracks.io import read_trace, write_trace
 from sfumato.tracks.people.door import protect
 from sfumato.tracks.priors.kernels import RBF, Constant, Matern32, White
@@ -115,6 +116,20 @@ def test_the_command_and_what_verify_says(tmp_path: Path) -> None:
     assert plain.exit_code != 0
     again = CLI.invoke(app, ["smooth", str(release), "-c", str(tmp_path / "c.json"), "-o", str(release)])
     assert again.exit_code != 0
+
+
+def test_the_demand_that_no_part_is_as_it_was_is_asked_of_the_release(tmp_path: Path) -> None:
+    """`--require parts` was not looked at: a smooth track of which only the release could tell passed."""
+    _, release, nice, certificate = written(tmp_path)
+    raw, alone = judge(tmp_path / "c.json", release=release), judge_smoothed(certificate, release=nice, require="parts")
+    assert raw.unnoticed
+    assert any("only the release can show (--raw)" in text for text in alone.unmet)
+    found = judge_smoothed(certificate, release=nice, raw=release, require="parts")
+    assert (found.unnoticed, found.ok) == (raw.unnoticed, False)
+    assert f"parts: not noticed would be {' or '.join(raw.unnoticed)}" in found.unmet
+    without = judge_smoothed(certificate, release=nice, raw=release)
+    assert without.ok, without.lines()
+    assert "Not noticed would be" in without.reasons["plausible"]
 
 
 def test_an_original_under_a_borrowed_certificate_is_found(tmp_path: Path) -> None:

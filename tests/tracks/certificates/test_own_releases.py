@@ -190,3 +190,80 @@ def test_a_reader_who_has_read_enough_does_not_change_the_verdict(tmp_path: Path
     shell = f"set -o pipefail; {command} | head -n 1"
     done = subprocess.run(["bash", "-c", shell], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout.startswith("Good")) == (0, True), done.stderr
+
+
+TIMES = ("keep", "shift", "relative", "coarse:300s", "drop")
+
+
+@pytest.fixture(scope="module")
+def far_away(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two rides of one person and a dataset of three, who all leave home, and a places file of each."""
+    folder = tmp_path_factory.mktemp("far")
+    (folder / "rides").mkdir()
+    (folder / "table").mkdir()
+    away = np.linspace(0.0, 0.05, COUNT)
+    for day in range(2):
+        one = ride(day=day)
+        write_trace(Trace(one.lat_deg + away, one.lon_deg, one.times_s), folder / "rides" / f"{day}.gpx")
+    table = people().drop(columns="trip_id")
+    table["lat"] += np.tile(away, 3)
+    pq.write_table(pa.Table.from_pandas(table, preserve_index=False), folder / "table" / "part.parquet")
+    for number in range(3):
+        words = ("places", "add", "home", f"{48.5 + 0.2 * number},2.5", "--places", f"people/u{number}.places")
+        assert run(*words, folder=folder)[0] == 0
+    return folder
+
+
+@pytest.mark.parametrize("times", TIMES)
+@pytest.mark.parametrize("kind", ["rides", "table"])
+def test_what_hide_makes_with_every_kind_of_times(kind: str, times: str, far_away: Path) -> None:
+    """Files without times cannot be written again to compare; rows without times are looked at as they are."""
+    out_name = f"{kind}-{times[:5]}"
+    places = ("people/u0.places",) if kind == "rides" else ("people", "--column", "id=user_id")
+    words = ("hide", kind, "-o", out_name, "--unnamed", "warn", "--times", times, "--places", *places)
+    code, out, err = run(*words, folder=far_away)
+    assert code == 0, out + err
+    code, out, err = run("verify", out_name, "--json", folder=far_away)
+    said, told = json.loads(out), None if (kind, times) == ("rides", "drop") else True
+    assert (said["unchanged"], said["clean"], said["plausible"], code) == (True, told, True, 0 if told else 1), out
+    assert (said["protection"], said["ok"]) == ("places withheld", bool(told))
+
+
+@pytest.mark.parametrize("kind", ["rides", "table"])
+def test_noise_without_times_can_never_be_told(kind: str, far_away: Path) -> None:
+    words = ("protect", kind, "-o", f"{kind}-noise", "--times", "drop")
+    code, out, err = run(*words, *(("--column", "id=user_id") if kind == "table" else ()), folder=far_away)
+    assert code == 0, out + err
+    code, out, _ = run("verify", f"{kind}-noise", "--json", folder=far_away)
+    said = json.loads(out)
+    assert (code, said["unchanged"], said["plausible"], said["protection"]) == (1, True, None, "as promised"), out
+
+
+def test_one_track_without_times_has_no_certificate_and_says_so(far_away: Path) -> None:
+    code, out, err = run("protect", "rides/0.gpx", "-o", "bare.gpx", "--times", "drop", folder=far_away)
+    assert code == 0, out + err
+    assert "No certificate: without times nobody could check it" in " ".join(out.split())
+    assert not (far_away / "bare.gpx.certificate.json").exists()
+    assert run("verify", "bare.gpx", folder=far_away)[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "every"), [((), 1), (("--mechanism", "published"), 8)], ids=["secrets", "published"]
+)
+def test_noise_at_chosen_times_is_good_over_its_prior_only(
+    mechanism: tuple[str, ...], every: int, tmp_path: Path
+) -> None:
+    one = ride()
+    write_trace(Trace(one.lat_deg[::every], one.lon_deg[::every], one.times_s[::every]), tmp_path / "ride.gpx")
+    words = ("protect", "ride.gpx", "-o", "out.gpx", "--secrets", "windows:10min", "--accept-odds", *mechanism)
+    code, out, err = run(*words, folder=tmp_path)
+    assert code == 0, out + err
+    code, out, _ = run("verify", "out.gpx", "--json", folder=tmp_path)
+    said = json.loads(out)
+    assert (code, said["unchanged"], said["clean"]) == (1, True, True), out
+    assert said["unmet"] == [
+        "class: it holds over one prior only, no class; if that is enough for you, --require class=prior"
+    ]
+    enough = json.loads(run("verify", "out.gpx", "--require", "class=prior", "--json", folder=tmp_path)[1])
+    assert enough["unmet"] == []
+    assert enough["ok"] == (enough["plausible"] is True and enough["protection"] == "as promised"), enough

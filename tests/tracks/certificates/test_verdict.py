@@ -346,6 +346,20 @@ def test_a_class_that_is_not_shipped_is_not_good_unless_that_is_required() -> No
     assert judge(document, release=done.release, require="class=custom").ok
 
 
+def test_independent_noise_is_not_good_unless_its_class_is_required() -> None:
+    """Its class knows no offset and its own moments only, so it is none that is shipped: it was "Good" without a word."""
+    done = protect(ride(400), mechanism="independent")
+    found = judge(done.certificate, release=done.release)
+    assert not found.ok
+    assert found.unmet == (
+        "class: it holds over the class day without offset; if that is enough for you, --require class=custom",
+    )
+    assert not judge(done.certificate, release=done.release, require="class=day").ok
+    again = judge(done.certificate, release=done.release, require="class=custom")
+    assert again.ok, again.lines()
+    assert again.head().endswith("over the class day without offset.")
+
+
 def test_points_that_share_a_moment_are_said_in_the_first_lines() -> None:
     rides = ride(400)
     minutes = Trace(rides.lat_deg, rides.lon_deg, np.floor(rides.times_s / 60) * 60)

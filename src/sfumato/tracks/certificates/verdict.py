@@ -236,7 +236,7 @@ def stated_verdict(document: Written) -> Verdict:
         at_radius_m=radius_m,
         sentence=record.headline,
         holds_over=_class_words(document),
-        against=_AGAINST[_WIDTHS[math.ceil(_width(fields))]].format(_class_words(document)),
+        against=_AGAINST[_WIDTHS[_width(fields)]].format(_class_words(document)),
         exact=(*record.kept, *kept_ids(fields.get("ids"), record.people)),
         signed_by=None if not signature else str(signature["public_key"]),
         releases=("" if known else "an unknown number. ") + str(mode["meaning"]),
@@ -258,15 +258,14 @@ _AGAINST = {
 }
 
 
-def _width(fields: CertificateFields) -> float:
-    """How much the promise holds over, by its place among :data:`_WIDTHS`; half a step less without an offset."""
+def _width(fields: CertificateFields) -> int:
+    """How much the promise holds over, by its place among :data:`_WIDTHS`; without an offset no class is shipped."""
     members = fields.get("prior_class")
     if members is not None:
-        name = members["name"]
-        return _WIDTHS.index(name.removesuffix(" without offset")) - (0.5 if name.endswith(" without offset") else 0.0)
+        return _WIDTHS.index(members["name"] if members["name"] in PRIOR_CLASSES else "custom")
     if fields.get("prior") is not None:
-        return 1.0
-    return 0.0 if fields["points"] > fields["people"] else float(len(_WIDTHS) - 1)  # single points are no track
+        return _WIDTHS.index("prior")
+    return 0 if fields["points"] > fields["people"] else len(_WIDTHS) - 1  # single points are no track
 
 
 def _class_words(document: Written) -> str:
@@ -317,9 +316,9 @@ def unmet(text: str, document: Written, *, worst: Callable[[float | None], float
         if odds is None or not odds <= float(asked["odds"]) * (1 + 1e-6):
             at = "" if radius_m is None else f" at {asked['radius']}"
             out.append(f"odds={asked['odds']}{at}: it states {'none' if odds is None else f'{odds:.4g}'}")
-    width, least = _width(fields), _WIDTHS.index(asked.get("class", "day")) - (0.0 if "class" in asked else 0.5)
+    width, least = _width(fields), _WIDTHS.index(asked.get("class", "day"))
     if width < least:
-        name = _WIDTHS[math.ceil(width)]
+        name = _WIDTHS[width]
         enough = "" if "class" in asked else f"; if that is enough for you, --require class={name}"
         wanted = f"class={asked['class']}" if "class" in asked else "class"
         out.append(f"{wanted}: it holds over {_class_words(document)}{enough}")

@@ -289,6 +289,11 @@ class _Looked:
             found = plausible_release(Certificate.of(noise), traces, some=some)
             self.plausible, self.reasons["plausible"], self.unnoticed = found
 
+    def untimed(self, noise: Document | None) -> None:
+        """Without times no noise that is stated can be looked for."""
+        if noise is not None:
+            self.plausible, self.reasons["plausible"] = None, _TIMELESS
+
 
 def _looked_at(document: FolderDocument, folder: Path) -> _Looked:
     times = Times.parse(str(document["times"]["released"]))
@@ -296,7 +301,9 @@ def _looked_at(document: FolderDocument, folder: Path) -> _Looked:
         return _parts_looked_at(document, folder, timed=times.shown)
     looked = _Looked()
     if not times.shown:
-        return _Looked(None, None, {"clean": _TIMELESS, "plausible": _TIMELESS})
+        looked.clean, looked.reasons["clean"] = None, _TIMELESS
+        looked.untimed(document["noise"])
+        return looked
     traces = []
     for file in document["files"]:
         path = folder / file["name"]
@@ -334,9 +341,7 @@ def _parts_looked_at(document: FolderDocument, folder: Path, *, timed: bool) -> 
         people += zip(read.labels, read.traces(), strict=True)
     longest = chosen_tracks(people)
     if not timed:
-        looked.plausible, looked.reasons["plausible"] = (
-            (None, _TIMELESS) if document["noise"] is not None else (True, "")
-        )
+        looked.untimed(document["noise"])
     else:
         looked.hold(document["noise"], longest, some=True)
     parts, tested = len(document["files"]), len(longest)

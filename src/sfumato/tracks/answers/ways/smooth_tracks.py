@@ -33,7 +33,7 @@ from sfumato.tracks.certificates.build import FORMAT, SMOOTHED, released_of
 from sfumato.tracks.certificates.clean import more_than_certified
 from sfumato.tracks.certificates.document import SEAL, SIGNATURE, certificate_text, file_facts, with_seal, worst_odds
 from sfumato.tracks.certificates.sign import check_signer
-from sfumato.tracks.certificates.verdict import Verdict, judge, refusal, stated_verdict, unmet
+from sfumato.tracks.certificates.verdict import Verdict, judge, refusal, stated_verdict, unmet, unmet_parts
 from sfumato.tracks.certificates.verify import check_opening, check_recomputed, read_certificate, read_release, terms_of
 from sfumato.tracks.io import output_format, write_trace
 from sfumato.tracks.io.tables.point_table import write_fleet
@@ -183,7 +183,11 @@ def judge_smoothed(
     more = more_than_certified(Path(release), people=len(people), kept=(), format=format)
     reasons = {**verdict.reasons, **({} if more is None else {"clean": more})}
     alone: tuple[bool | None, str] = (True, _VOUCHED) if signer is not None and signed_by else (None, _ALONE)
-    plausible, why = alone if raw is None else _from_release(raw, inner, people, ignore_wording)
+    plausible, why, unnoticed = (
+        (*alone, ("any part of it, which only the release can show (--raw)",))
+        if raw is None
+        else _from_release(raw, inner, people, ignore_wording)
+    )
     if why:
         reasons["plausible"] = why
     if plausible and raw is not None:
@@ -198,9 +202,11 @@ def judge_smoothed(
         wording_checked=not ignore_wording,
         checks=tuple(checks),
         notes=(*notes, MEANING),
+        unnoticed=unnoticed,
     )
     stated = {**inner, SIGNATURE: signed_by}
-    return replace(verdict, unmet=unmet(require, stated, worst=lambda at: worst_odds(inner, at)))
+    missed = (*unmet(require, stated, worst=lambda at: worst_odds(inner, at)), *unmet_parts(require, unnoticed))
+    return replace(verdict, unmet=missed)
 
 
 def _unchanged(
@@ -253,15 +259,15 @@ def _unchanged(
 
 def _from_release(
     raw: str | Path, inner: Mapping[str, object], people: Sequence[tuple[str | None, Trace]], ignore_wording: bool
-) -> tuple[bool | None, str]:
-    """Whether the release is what its certificate says, and smoothing it gives this track."""
+) -> tuple[bool | None, str, tuple[str, ...]]:
+    """Whether the release is what its certificate says, and smoothing it gives this track; and parts not noticed."""
     found = judge(inner, release=raw, ignore_wording=ignore_wording)
     if not (found.unchanged and found.clean and found.plausible):
         said = [found.reasons[name] for name in ("unchanged", "clean", "plausible") if name in found.reasons]
-        return found.plausible if found.unchanged and found.clean else False, f"The release: {' '.join(said)}"
+        return found.plausible if found.unchanged and found.clean else False, f"The release: {' '.join(said)}", ()
     again = smooth(raw, inner)
     for (_, one), (_, other) in zip(people, again.people, strict=True):
         apart = differences_m(one.lat_deg, one.lon_deg, other.lat_deg, other.lon_deg)
         if float(np.abs(apart).max()) > SAME_M:
-            return False, "Smoothing the release again gives another track."
-    return True, ""
+            return False, "Smoothing the release again gives another track.", ()
+    return True, f"The release: {found.reasons['plausible']}", found.unnoticed
