@@ -1,10 +1,11 @@
 """Protect a dataset, against copying it with pyarrow (the same files, the same codec) in the same process.
 
 Prints processor seconds of both, their ratio (asked: at most 3), points per second of one core (asked: 1 M, 2 M on two)
-and the peak memory of the job alone, asked to be flat; and, with ``--before CHECKOUT``, ``protect_table`` of 1e6 points
-here and there (asked: 4 times as fast). Rows are those of the cabs where ../shared has them: as many fleets as it
-takes, dirt and repeated times included, one time after the other as a collector writes them, so that everybody's rows
-lie in every file. Else, and with ``--made-up``, about one a minute of each person. Run alone::
+and the peak memory of the job alone, asked to be flat; the verdict on the release, against reading its rows as tracks
+(asked: at most 2 at 1e7 points, else it exits 1; testing a few people's noise costs the same at any size); and, with
+``--before CHECKOUT``, ``protect_table`` of 1e6 points here and there (asked: 4 times as fast). Rows are those of the
+cabs where ../shared has them: as many fleets as it takes, dirt and repeated times included, one time after the other as
+a collector writes them, so that everybody's rows lie in every file. Else, and with ``--made-up``, about one a minute of each person. Run alone::
 
     python benchmarks/bench_dataset.py                      1e6 and 1e7 points
     python benchmarks/bench_dataset.py --points 1e8         once, 10 GB of disk
@@ -32,6 +33,7 @@ import pyarrow.parquet as pq
 HERE = Path(__file__).resolve().parent
 CABS = HERE.parent.parent / "shared" / "data" / "cabspotting" / "cabspotting.parquet"
 FILE_POINTS = 2_000_000
+VERIFIED, ASKED_POINTS = 2.0, 9e6  # the verdict on 1e7 rows, in readings of them
 
 TABLE = """
 import time, numpy as np, pyarrow as pa
@@ -154,7 +156,26 @@ def measure(folder: Path) -> dict[str, float]:
         "before_bytes": held[0][0],
         "peak_bytes": held[0][1],
         "copy_peak_bytes": held[1][1],
+        **verifying(folder / "out"),
     }
+
+
+def verifying(release: Path) -> dict[str, float]:
+    """Processor seconds of the verdict on a release, and of reading all its rows as tracks of people."""
+    from sfumato.tracks.folders.verify_folder import judge_folder
+    from sfumato.tracks.people.layout import Layout
+    from sfumato.tracks.people.rows import read_rows
+
+    begun = time.process_time()
+    for path in sorted(release.glob("*.parquet")):
+        table = pq.read_table(path)
+        roles = {"id": "user_id", "time": "time", "lat": "lat", "lon": "lon"}
+        list(read_rows(table, Layout.of(table.schema, columns=roles, zone="UTC", one_person=False)).traces())
+    read_s, begun = time.process_time() - begun, time.process_time()
+    found = judge_folder(release / "_certificate.json", release)
+    if not found.unchanged:
+        raise SystemExit("\n".join(found.lines()))
+    return {"read_cpu_s": read_s, "verify_cpu_s": time.process_time() - begun}
 
 
 def main() -> int:
@@ -174,6 +195,7 @@ def main() -> int:
         print(json.dumps(measure(asked.one)))
         return 0
     sizes = [asked.points] if asked.points else [2e5, 1e6] if asked.quick else [1e6, 1e7]
+    missed = False
     for size in sizes:
         with tempfile.TemporaryDirectory() as name:
             again, flags = [sys.executable, __file__], ["--made-up"] if asked.made_up else []
@@ -187,6 +209,12 @@ def main() -> int:
             f"clock; memory {got['before_bytes'] / 1e6:.0f} MB before, {got['peak_bytes'] / 1e6:.0f} MB at most "
             f"(the copy {got['copy_peak_bytes'] / 1e6:.0f} MB)"
         )
+        ratio = got["verify_cpu_s"] / got["read_cpu_s"]
+        print(
+            f"verified in {got['verify_cpu_s']:.2f} s, read in {got['read_cpu_s']:.2f} s of processor time: ratio "
+            f"{ratio:.2f} (asked at 1e7 points: at most {VERIFIED:g})"
+        )
+        missed |= ratio > VERIFIED and got["points"] >= ASKED_POINTS
     if asked.before is not None:
         spent = []
         for root in (HERE.parent, asked.before.resolve()):
@@ -198,7 +226,7 @@ def main() -> int:
         print(
             f"protect_table of 1e6 points: {spent[0]:.2f} s, before {spent[1]:.2f} s: {spent[1] / spent[0]:.1f} times"
         )
-    return 0
+    return int(missed)
 
 
 if __name__ == "__main__":

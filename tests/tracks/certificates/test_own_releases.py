@@ -201,6 +201,7 @@ def far_away(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("far")
     (folder / "rides").mkdir()
     (folder / "table").mkdir()
+    (folder / "people").mkdir()
     away = np.linspace(0.0, 0.05, COUNT)
     for day in range(2):
         one = ride(day=day)

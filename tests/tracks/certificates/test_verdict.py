@@ -347,7 +347,7 @@ def test_a_class_that_is_not_shipped_is_not_good_unless_that_is_required() -> No
 
 
 def test_independent_noise_is_not_good_unless_its_class_is_required() -> None:
-    """Its class knows no offset and its own moments only, so it is none that is shipped: it was "Good" without a word."""
+    """Its class knows no offset and its own moments only, so it is none of ours; it was "Good" without a word."""
     done = protect(ride(400), mechanism="independent")
     found = judge(done.certificate, release=done.release)
     assert not found.ok

@@ -330,6 +330,8 @@ def _say_release(document: Mapping[str, object], done: Protected | ProtectedFlee
     new_ids = {"ids": list_beside(paths["release"])} if inner.get("ids", {}).get("released") == "random" else {}
     if hasattr(done, "chain_words") and (words := done.chain_words()):  # of several people
         typer.echo(words)
+    if said.times == "drop":
+        typer.echo("No certificate: without times nobody could check it. --times relative or coarse:5min has one.")
     typer.echo("Written:")
     for name, path in (paths | new_ids).items():
         private = "  (private: keep it to yourself)" if name in ("report", "state", "ids") else ""
