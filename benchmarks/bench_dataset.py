@@ -5,7 +5,8 @@ and the peak memory of the job alone, asked to be flat; the verdict on the relea
 (asked: at most 2 at 1e7 points, else it exits 1; testing a few people's noise costs the same at any size); and, with
 ``--before CHECKOUT``, ``protect_table`` of 1e6 points here and there (asked: 4 times as fast). Rows are those of the
 cabs where ../shared has them: as many fleets as it takes, dirt and repeated times included, one time after the other as
-a collector writes them, so that everybody's rows lie in every file. Else, and with ``--made-up``, about one a minute of each person. Run alone::
+a collector writes them, so that everybody's rows lie in every file. Else, and with ``--made-up``, about one a minute
+of each person. Run alone::
 
     python benchmarks/bench_dataset.py                      1e6 and 1e7 points
     python benchmarks/bench_dataset.py --points 1e8         once, 10 GB of disk
