@@ -157,11 +157,11 @@ def measure(folder: Path) -> dict[str, float]:
         "before_bytes": held[0][0],
         "peak_bytes": held[0][1],
         "copy_peak_bytes": held[1][1],
-        **verifying(folder / "out"),
+        **verdict_s(folder / "out"),
     }
 
 
-def verifying(release: Path) -> dict[str, float]:
+def verdict_s(release: Path) -> dict[str, float]:
     """Processor seconds of the verdict on a release, and of reading all its rows as tracks of people."""
     from sfumato.tracks.folders.verify_folder import judge_folder
     from sfumato.tracks.people.layout import Layout

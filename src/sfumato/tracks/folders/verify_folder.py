@@ -289,7 +289,7 @@ class _Looked:
             found = plausible_release(Certificate.of(noise), traces, some=some)
             self.plausible, self.reasons["plausible"], self.unnoticed = found
 
-    def untimed(self, noise: Document | None) -> None:
+    def without_times(self, noise: Document | None) -> None:
         """Without times no noise that is stated can be looked for."""
         if noise is not None:
             self.plausible, self.reasons["plausible"] = None, _TIMELESS
@@ -302,7 +302,7 @@ def _looked_at(document: FolderDocument, folder: Path) -> _Looked:
     looked = _Looked()
     if not times.shown:
         looked.clean, looked.reasons["clean"] = None, _TIMELESS
-        looked.untimed(document["noise"])
+        looked.without_times(document["noise"])
         return looked
     traces = []
     for file in document["files"]:
@@ -341,7 +341,7 @@ def _parts_looked_at(document: FolderDocument, folder: Path, *, timed: bool) -> 
         people += zip(read.labels, read.traces(), strict=True)
     longest = chosen_tracks(people)
     if not timed:
-        looked.untimed(document["noise"])
+        looked.without_times(document["noise"])
     else:
         looked.hold(document["noise"], longest, some=True)
     parts, tested = len(document["files"]), len(longest)
