@@ -289,9 +289,9 @@ class _Looked:
             found = plausible_release(Certificate.of(noise), traces, some=some)
             self.plausible, self.reasons["plausible"], self.unnoticed = found
 
-    def without_times(self, noise: Document | None) -> None:
+    def without_times(self, *, noise: bool) -> None:
         """Without times no noise that is stated can be looked for."""
-        if noise is not None:
+        if noise:
             self.plausible, self.reasons["plausible"] = None, _TIMELESS
 
 
@@ -302,7 +302,7 @@ def _looked_at(document: FolderDocument, folder: Path) -> _Looked:
     looked = _Looked()
     if not times.shown:
         looked.clean, looked.reasons["clean"] = None, _TIMELESS
-        looked.without_times(document["noise"])
+        looked.without_times(noise=document["noise"] is not None)
         return looked
     traces = []
     for file in document["files"]:
@@ -341,7 +341,7 @@ def _parts_looked_at(document: FolderDocument, folder: Path, *, timed: bool) -> 
         people += zip(read.labels, read.traces(), strict=True)
     longest = chosen_tracks(people)
     if not timed:
-        looked.without_times(document["noise"])
+        looked.without_times(noise=document["noise"] is not None)
     else:
         looked.hold(document["noise"], longest, some=True)
     parts, tested = len(document["files"]), len(longest)
