@@ -120,7 +120,7 @@ def stay_stated_and_true() -> tuple[float, float]:
 def exit_of_verify(folder: Path, *options: str) -> int:
     """C13: what ``verify`` answers about a release made with these options."""
     source, out, paper = folder / "ride.csv", folder / "shared.csv", folder / "shared.json"
-    lines = [f"{1.7e9 + 5 * i:.0f},{48.2 + 1e-4 * i:.6f},16.37" for i in range(40)]
+    lines = [f"{1.7e9 + 5 * i:.0f},{48.2 + 1e-4 * i:.6f},16.37" for i in range(400)]
     source.write_text("\n".join(["time,lat,lon", *lines]) + "\n")
     out.unlink(missing_ok=True)
     paper.unlink(missing_ok=True)

@@ -204,7 +204,7 @@ BAD_FILES = {
     '<trkpt lat="48.5" lon="2.5"/></trkseg></trk></gpx>',
     "nan.csv": "lat,lon,time\nnan,2.5,2020-01-01T00:00:00Z\n",
     "lat400.csv": "lat,lon,time\n400,2.5,2020-01-01T00:00:00Z\n",
-    "reversed.csv": "lat,lon,time\n48,2,2020-01-02T00:00:00Z\n48,2,2020-01-01T00:00:00Z\n",
+    "reversed.csv": "lat,lon,time\n48,2,2020-01-02T00:00:00Z\n48,2,2020-01-01T00:00:00Z\n48,2,2020-01-03T00:00:00Z\n",
     "naive.csv": "lat,lon,time\n48,2,2020-01-02T00:00:00\n",
     "cut.gpx": '<gpx version="1.1"><trk><trkseg><trkpt lat="48.5" lon="2',
     "cut.geojson": '{"type": "Feature", "geometry": {"type": "LineStr',

@@ -29,7 +29,9 @@ from sfumato.collect.client.device_ledger import (
 from sfumato.collect.client.participant import Participant, witness_document
 from sfumato.collect.client.public_log import SplitView, check_extends, head_at, head_words, heads_in
 
-client = typer.Typer(no_args_is_help=True, help="What a participant checks: the public log, and what was spent.")
+client = typer.Typer(
+    no_args_is_help=True, help="What a participant checks: the public log of a campaign, and what devices spent."
+)
 log = typer.Typer(no_args_is_help=True, help="The public log of the channels a campaign published.")
 ledger = typer.Typer(no_args_is_help=True, help="What your devices spent, of one budget for all collectors.")
 client.add_typer(log, name="log")

@@ -79,7 +79,9 @@ def map_odds(channel: GridChannel, shares: npt.ArrayLike, people: int, *, within
     local = math.exp(min(700.0, channel.certain_epsilon() * grid.ground_stretch * within)) if grid.cells > 1 else 1.0
     odds = np.full(grid.cells, local)
     if 1 < grid.cells <= _LARGEST:
-        rows = channel.to_dense().matrix
+        rows = np.empty((grid.cells, grid.cells))  # filled row by row: closing a large map is held to 500 MB
+        for x in range(grid.cells):
+            rows[x] = channel.row(x)
         reported = theta @ rows
         # Where there are too many pairs, those of the fewest people keep the local promise.
         least = np.sort(theta[here])[-_MOST_PAIRS] if here.size > _MOST_PAIRS else 0.0
