@@ -48,7 +48,7 @@ _SKEW = 0.3
 """From so long odds on (mu of the Gaussian formula) tau is looked for."""
 _LARGEST = 2_500
 """Cells up to which pairs are computed; beyond, every pair has the local promise."""
-_MOST_PAIRS, _SEARCHED = 12_000, 2_000
+_MOST_PAIRS, _SEARCHED = 6_000, 2_000
 _NATS = 27.0
 """What is left beyond the lattice has probability exp(-27)."""
 _FINEST, _FINER, _STEPS, _LONGEST = 0.25, 10.0, 700.0, 1 << 18
