@@ -125,7 +125,9 @@ def one_round(
         tickets.append(str(body["ticket"]))
         truth.append(person)
     issued, spent = run(_rows(database, name))
-    known = {hashlib.sha256(bytes.fromhex(one)).digest(): bytes([person]) for person, one in enumerate(blinded)}
+    round_number = (1).to_bytes(4)  # the claim is on the round and what was blinded, together
+    shown = [hashlib.sha256(round_number + bytes.fromhex(one)).digest() for one in blinded]
+    known = {one: bytes([person]) for person, one in enumerate(shown)}
     return Seen(moments, blinded, reported, tickets, [known[one] for one in issued], spent), truth
 
 
