@@ -144,6 +144,16 @@ def test_large_maps_and_single_cells_keep_the_local_promise() -> None:
         map_odds(uniform_channel(one, 0.001), [1.0], 0)
 
 
+@pytest.mark.parametrize(("edges", "cell", "per_m"), [((-85.4, 14.04, -4.61, 146.35), 128_267.0, 0.002),
+                                                      ((-90.0, -178.43, 90.0, -180.0), 591_563.0, 20.0)])  # fmt: skip
+def test_odds_beyond_any_number_are_those_of_the_local_promise(edges: tuple, cell: float, per_m: float) -> None:
+    """Cells as wide as a country, as a plan may ask for: no overflow, and never above exp(epsilon d)."""
+    vast = Grid.from_bounds(*edges, cell_size_m=cell)
+    channel = tight_channel(vast, epsilon=per_m / vast.ground_stretch).value
+    found = map_odds(channel, np.full(vast.cells, 1 / vast.cells), 9)
+    assert 1 <= found.average <= found.worst <= found.local
+
+
 def test_cells_wider_than_a_kilometre_are_told_for_neighbours() -> None:
     broad = Grid(rows=4, columns=4, cell_height=3000.0, cell_width=3000.0, unit="m")
     found = map_odds(tight_channel(broad, epsilon=0.002).value, np.full(16, 1 / 16), 500)

@@ -49,6 +49,7 @@ _SKEW = 0.3
 _LARGEST = 2_500
 """Cells up to which pairs are computed; beyond, every pair has the local promise."""
 _MOST_PAIRS, _SEARCHED = 6_000, 2_000
+_MOST_RARE = 1e40
 _NATS = 27.0
 """What is left beyond the lattice has probability exp(-27)."""
 _FINEST, _FINER, _STEPS, _LONGEST = 0.25, 10.0, 700.0, 1 << 18
@@ -121,6 +122,10 @@ def odds_of_pair(
 
     Without ``search`` only the tau that is best for many people is tried, which is as good but for few.
     """
+    with np.errstate(divide="ignore", over="ignore"):
+        rarest = float((np.maximum(here, there) / reported).max())
+    if not (rarest < _MOST_RARE and local < _MOST_RARE):
+        return local  # what hardly anybody reports, or odds beyond words: nothing to gain, and no number to hold it
     spread = math.sqrt(float(np.sum((here - there) ** 2 / reported)) / people)
     quantile = float(ndtri(SELDOM))
 
