@@ -197,7 +197,7 @@ def test_somebody_elses_places_file_and_other_files(folder: Path) -> None:
     refused(
         *("hide", "rides", "-o", "shared", "--places", "other.places"),
         folder=folder,
-        says="begun with another places file",
+        says="lacks 1 zone that this folder was hidden with",
     )
     assert sorted(path.read_bytes() for path in (folder / "shared").iterdir()) == before
     (folder / "note.json").write_text("{}")

@@ -85,7 +85,8 @@ def test_what_was_seen_is_sealed_and_of_these_zones_only(
     kept = tmp_path / "out.private" / SEEN_NAME
     assert kept.stat().st_mode & 0o777 == 0o600
     assert b"stops" not in kept.read_bytes()
-    kept.write_bytes(kept.read_bytes()[:-1] + b"x")  # damaged: gathered anew
+    whole = kept.read_bytes()
+    kept.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))  # damaged: gathered anew
     read = counted(monkeypatch)
     hide_archive([rides], tmp_path / "out", places)
     assert len(read) == 6
