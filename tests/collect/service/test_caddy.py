@@ -116,7 +116,7 @@ def test_numbers_and_large_bodies_stay_outside(front: Both) -> None:
     # Larger than a report may be, and not too large for Caddy: the collector's own answer comes through.
     for _ in range(20):
         large = caddy.visitor.post("/api/v1/campaigns/town/reports", content=b" " * 200_000)
-        assert (large.status_code, "larger than 2048 bytes" in large.text) == (413, True)
+        assert (large.status_code, "larger than 16384 bytes" in large.text) == (413, True)
 
 
 def test_caddys_log_names_no_visitor_even_when_the_collector_is_away(front: Both) -> None:

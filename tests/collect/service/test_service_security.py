@@ -62,7 +62,7 @@ def test_a_body_without_a_length_is_cut_off_at_the_limit(town: TestClient) -> No
     answer = town.post(
         "/api/v1/campaigns/town/reports", content=endless(), headers={"content-type": "application/json"}
     )
-    refused(answer, 413, "larger than 2048 bytes")
+    refused(answer, 413, "larger than 16384 bytes")
 
 
 @pytest.mark.parametrize("path", ["reports", "tickets", "report-batches", "close", ""])

@@ -84,7 +84,11 @@ TABLE = (
     Setting("body_timeout_s", 30.0, "A request whose body is not there by then is cut off.", 0.1, 3_600),
     Setting("body_limit_bytes", 262_144, "Larger request bodies are refused (413).", 1_024, 1e9),
     Setting(
-        "report_body_limit_bytes", 2_048, "Larger bodies of a report or a ticket request are refused (413).", 2_048, 1e6
+        "report_body_limit_bytes",
+        16_384,
+        "Larger bodies of a report or a ticket request are refused (413).",
+        2_048,
+        1e6,
     ),
     Setting("group_commit_reports", 2_048, "The most reports in one transaction.", 1, 100_000),
     Setting("waiting_reports", 20_000, "Reports waiting for their commit; beyond, the answer is 429.", 1, 1e7),
