@@ -26,7 +26,7 @@ from sfumato.collect.cities import city
 from sfumato.collect.estimation import Tally, earth_movers_distance, joint
 from sfumato.collect.grids.sampling import draw_tally
 from sfumato.collect.loop import Rules, close_cycle, first_channel, judge_cycle
-from sfumato.collect.loop.influence import WAYS, fake_report_influence, with_forged
+from sfumato.collect.loop.defences import WAYS, fake_report_influence, with_forged
 
 
 @lru_cache

@@ -80,8 +80,7 @@ def campaign(grid, share, people, beta, reporting, promise, seed):
 def covered(case, seed):
     """[level][cells with people, regions, cells without]: the share covered."""
     from sfumato.collect.estimation import log_smooth
-    from sfumato.collect.estimation.linear import linearise
-    from sfumato.collect.estimation.uncertainty import interval_ends
+    from sfumato.collect.estimation.uncertainty import interval_ends, linearise
 
     name, beta, people, reporting, promise = case
     grid, share = places()[name]

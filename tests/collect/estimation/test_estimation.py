@@ -23,7 +23,7 @@ from sfumato.collect.estimation import (
 )
 from sfumato.collect.estimation.earth_mover import _linear_program
 from sfumato.collect.estimation.joint import steps_by_thinning, thin
-from sfumato.collect.estimation.likelihood import Likelihood, stacked_weights
+from sfumato.collect.estimation.tally import Likelihood, stacked_weights
 from sfumato.collect.grids.blahut_arimoto import blahut_arimoto
 from sfumato.collect.grids.grid_channel import GridChannel, uniform_channel
 from sfumato.collect.grids.sampling import draw_tally

@@ -7,9 +7,8 @@ import pytest
 
 from sfumato.base.things.grid import Grid
 from sfumato.collect.estimation import Tally, intervals
-from sfumato.collect.estimation.linear import linearise
 from sfumato.collect.estimation.tails import chance_below, waves
-from sfumato.collect.estimation.uncertainty import interval_ends
+from sfumato.collect.estimation.uncertainty import interval_ends, linearise
 from sfumato.collect.grids.sampling import draw_tally
 from sfumato.collect.grids.tight import tight_channel
 

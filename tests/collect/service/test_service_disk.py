@@ -17,7 +17,7 @@ from collector_harness import CollectorProcess, client, create, refused, report_
 from small_disk import fill_up, remount, small_disk
 
 from sfumato.collect.service.rounds.writer import Health
-from sfumato.collect.service.store import write_ahead
+from sfumato.collect.service.store import fast
 from sfumato.collect.service.store.faults import fault
 from sfumato.collect.service.store.records import Destination, Report
 from sfumato.collect.service.store.store import Store
@@ -239,8 +239,8 @@ def test_a_disk_that_the_log_has_filled_takes_reports_again_when_nobody_reads_an
 def test_a_log_that_grew_while_somebody_read_is_cut_by_the_next_report(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(write_ahead, "LONGEST_BYTES", 1 << 20)
-    monkeypatch.setattr(write_ahead, "_CUT_EVERY_S", 0.0)
+    monkeypatch.setattr(fast, "LONGEST_BYTES", 1 << 20)
+    monkeypatch.setattr(fast, "_CUT_EVERY_S", 0.0)
     database = town(tmp_path)
 
     async def work() -> None:

@@ -21,8 +21,15 @@ from sfumato.base.errors import InputError, NotCertified
 from sfumato.base.numbers.em_step import dense_em_steps, em_factor
 from sfumato.base.randomness import Random, Randomness, randomness
 from sfumato.base.things.channel import Channel, checked_probabilities
-from sfumato.collect.estimation.likelihood import Likelihood, inverse_normaliser, stacked_weights
-from sfumato.collect.estimation.tally import Tally, checked_counts, checked_tallies, merge
+from sfumato.collect.estimation.tally import (
+    Likelihood,
+    Tally,
+    checked_counts,
+    checked_tallies,
+    inverse_normaliser,
+    merge,
+    stacked_weights,
+)
 from sfumato.collect.grids.grid_channel import GridChannel
 from sfumato.collect.grids.on_gpu import attempt, bayesian_updates
 

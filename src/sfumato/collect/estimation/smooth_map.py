@@ -34,8 +34,7 @@ from scipy.optimize import minimize
 from sfumato.base.arrays import FloatArray, positive, read_only
 from sfumato.base.errors import InputError
 from sfumato.collect.estimation.joint import Estimate, joint, with_certificate
-from sfumato.collect.estimation.likelihood import Likelihood, stacked_weights
-from sfumato.collect.estimation.tally import Tally, alike, checked_tallies, merge
+from sfumato.collect.estimation.tally import Likelihood, Tally, alike, checked_tallies, merge, stacked_weights
 from sfumato.collect.grids.distance_kernel import grid_kernel
 from sfumato.collect.grids.grid_channel import GridChannel
 

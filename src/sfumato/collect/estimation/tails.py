@@ -1,7 +1,7 @@
 """The law of a sum of few reports, from its characteristic function, and which shares it allows.
 
-The linear estimate of a share (:mod:`.linear`) is a sum of one loading per report. If the share were R, it would err by
-D = estimate - R, with
+The linear estimate of a share (:mod:`.uncertainty`) is a sum of one loading per report. If the share were R, it would
+err by D = estimate - R, with
 
     log E exp(iuD)  =  s(R) n [ sum_y (q(y) - r(y)) (exp(iuL(y)) - 1) ]  +  n R log M(u)  -  iu (its mean),
 

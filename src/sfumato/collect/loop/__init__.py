@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from sfumato.collect.loop.defences import CycleVerdict, ResidualTest, capped_weights, judge_cycle, residual_test
-from sfumato.collect.loop.influence import Influence, fake_report_influence
+from sfumato.collect.loop.defences import (
+    CycleVerdict,
+    Influence,
+    ResidualTest,
+    capped_weights,
+    fake_report_influence,
+    judge_cycle,
+    residual_test,
+)
 from sfumato.collect.loop.loop import (
     ClosedCycle,
     Promise,

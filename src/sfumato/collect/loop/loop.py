@@ -31,8 +31,16 @@ from sfumato.collect.estimation.uncertainty import LARGEST_COVARIANCE, Intervals
 from sfumato.collect.grids.blahut_arimoto import DEFAULT_FLOOR, DEFAULT_STEPS, blahut_arimoto
 from sfumato.collect.grids.grid_channel import EpsilonRange, GridChannel
 from sfumato.collect.grids.tight import tight_channel
-from sfumato.collect.loop.defences import DEFAULT_ALARM_P, CycleVerdict, ResidualTest, capped_weights, judge_cycle
-from sfumato.collect.loop.influence import Influence, fake_report_influence, monitored_distance
+from sfumato.collect.loop.defences import (
+    DEFAULT_ALARM_P,
+    CycleVerdict,
+    Influence,
+    ResidualTest,
+    capped_weights,
+    fake_report_influence,
+    judge_cycle,
+    monitored_distance,
+)
 from sfumato.collect.loop.rhythm import Rhythm, as_reporting, checked_rhythm, spent_by
 
 Promise = Literal["epsilon", "mutual-information"]

@@ -3,7 +3,7 @@
 A cell is what people report, and smaller than what a crowd of blurred reports can tell: its interval may be 0 to 40 %.
 So cells are put together until an area says something. Were people spread evenly, an area of share s would have the
 interval s +- z sqrt(v(s)), with v from the covariance of the very estimate that the intervals are made from
-(:mod:`sfumato.collect.estimation.linear`: nothing is assumed about where in the area people are). Areas are *told
+(:mod:`sfumato.collect.estimation.uncertainty`: nothing is assumed about where in the area people are). Areas are *told
 apart* when
 
     z_0.95 sqrt(v)  <=  s        (one with twice its even share of people comes out above it, one with none below it)
@@ -42,9 +42,8 @@ from scipy.special import ndtri
 from sfumato.accountant.compose import Reporting
 from sfumato.base.arrays import FloatArray, IntArray, positive, read_only
 from sfumato.base.things.grid import Grid
-from sfumato.collect.estimation.linear import linearise
 from sfumato.collect.estimation.tally import Tally
-from sfumato.collect.estimation.uncertainty import Intervals, interval_ends
+from sfumato.collect.estimation.uncertainty import Intervals, interval_ends, linearise
 from sfumato.collect.grids.grid_channel import GridChannel
 
 _CONFIDENCE = 0.95

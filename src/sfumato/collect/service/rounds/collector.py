@@ -34,8 +34,7 @@ from sfumato.collect.service.rounds.signed_offers import (
     specification,
 )
 from sfumato.collect.service.rounds.staff import Notifier, Operators
-from sfumato.collect.service.rounds.ticket_office import TicketOffice
-from sfumato.collect.service.rounds.tickets import TicketRefused
+from sfumato.collect.service.rounds.tickets import TicketOffice, TicketRefused
 from sfumato.collect.service.rounds.writer import GroupCommit, Health, Metrics
 from sfumato.collect.service.settings import Settings
 from sfumato.collect.service.store.engine import UNREACHABLE
