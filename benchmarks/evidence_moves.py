@@ -36,7 +36,7 @@ from sfumato.tracks.io import read_trace, write_trace
 from sfumato.tracks.places.ends import RideEnds
 from sfumato.tracks.places.globe import Around, distances_m, surface
 from sfumato.tracks.places.places_file import Places, place_at
-from sfumato.tracks.times_released import Times
+from sfumato.tracks.plan import Times
 
 TOWN = Around(48.8566, 2.3522)
 FOUND_M, KNOWN_M = 200.0, 4000.0

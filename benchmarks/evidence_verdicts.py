@@ -26,7 +26,7 @@ from sfumato.tracks.certificates.roughness import plausible_release
 from sfumato.tracks.certificates.verdict import judge
 from sfumato.tracks.noise.plausibility import REFUSED_BELOW, GaussianRoughness, spread_out
 from sfumato.tracks.people.door import protect
-from sfumato.tracks.times_released import Times
+from sfumato.tracks.plan import Times
 
 COARSE = "coarse:300s"
 Change = Callable[[Trace, Trace], Trace]

@@ -20,8 +20,7 @@ from sfumato.tracks.certificates.document import SEAL, Certificate
 from sfumato.tracks.folders.staging import NOT_COVERED, WITHHELD, FolderStatement
 from sfumato.tracks.noise.multiscale.ladder import shipped_ladder
 from sfumato.tracks.people.noise import choose
-from sfumato.tracks.plan import LEVELS, Plan
-from sfumato.tracks.times_released import Times
+from sfumato.tracks.plan import LEVELS, Plan, Times
 
 CLASSES = ("day", "week", "year")
 # For so many points, over so long and no further apart, verify tells noise from none (held by test_page_release.py).

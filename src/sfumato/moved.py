@@ -77,7 +77,7 @@ MOVED: dict[str, tuple[str, ...]] = {
         "randomness": "base.randomness",
         "report": "pages.report",
         "reproductions": "papers",
-        "report.drawing": "base.drawing.elements base.drawing.scales base.drawing.map_sheet",
+        "report.drawing": "base.drawing.svg base.drawing.scales",
         "reproductions.picture": "papers.picture base.drawing.panels base.drawing.scales",
         "secret": "tracks.secret",
         "service": "collect.service",

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyproj import Geod
 
+from sfumato.base.arrays import wrap_longitude
 from sfumato.base.errors import InputError
 from sfumato.base.things.frames import (
     LocalFrame,
@@ -17,7 +18,6 @@ from sfumato.base.things.frames import (
     frame_for,
     snap,
     unroll,
-    wrap_longitude,
 )
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.people.door import protect

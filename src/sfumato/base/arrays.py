@@ -162,3 +162,16 @@ def whitening(covariance: FloatArray) -> FloatArray | None:
     values, vectors = np.linalg.eigh(covariance)
     used = values > 1e-9 * max(float(values[-1]), 0.0)
     return np.asarray((vectors[:, used] / np.sqrt(values[used])).T) if used.any() and values[-1] > 0 else None
+
+
+def wrap_longitude(lon_deg: npt.ArrayLike) -> FloatArray:
+    """Longitudes in [-180, 180)."""
+    lon = np.asarray(lon_deg, dtype=np.float64)
+    outside = (lon < -180.0) | (lon >= 180.0)
+    if not outside.any():
+        return lon
+    wrapped = np.mod(lon + 180.0, 360.0) - 180.0
+    wrapped = np.where(wrapped >= 180.0, -180.0, wrapped)
+    # Only what is outside is touched, so that every other longitude keeps its exact bits.
+    result: FloatArray = np.where(outside, wrapped, lon)
+    return result

@@ -9,7 +9,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from multiprocessing import get_context
 
-from sfumato.base.drawing.elements import escape
+from sfumato.base.drawing.svg import escape
 from sfumato.base.version import __version__
 from sfumato.papers import REPRODUCTIONS, Reproduction, reproduce
 from sfumato.papers.claims import Claim, cannot_check, count_verdicts

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfumato.base.drawing.map_sheet import MOST_POINTS, drawn_places
 from sfumato.base.drawing.scales import nice_step, nice_time_step_s
+from sfumato.base.drawing.svg import MOST_POINTS, drawn_places
 from sfumato.base.errors import InputError
 from sfumato.base.things.frames import displace, snap
 from sfumato.base.things.traces import Trace

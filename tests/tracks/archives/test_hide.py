@@ -22,8 +22,7 @@ from sfumato.tracks.folders.verify_folder import verify_folder
 from sfumato.tracks.places.globe import surface
 from sfumato.tracks.places.leak_test import refuse_if_found
 from sfumato.tracks.places.places_file import Places, place_at
-from sfumato.tracks.plan import Plan
-from sfumato.tracks.times_released import Times
+from sfumato.tracks.plan import Plan, Times
 
 SUMMER = 1.7e9
 

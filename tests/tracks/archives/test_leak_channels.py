@@ -17,8 +17,7 @@ from sfumato.tracks.folders.rides.hide import hide_archive
 from sfumato.tracks.folders.rides.sharing import Sharing
 from sfumato.tracks.places.globe import surface
 from sfumato.tracks.places.places_file import Places, place_at
-from sfumato.tracks.plan import Plan
-from sfumato.tracks.times_released import Times
+from sfumato.tracks.plan import Plan, Times
 
 SUMMER = 1.7e9
 

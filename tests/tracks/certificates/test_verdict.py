@@ -29,9 +29,8 @@ from sfumato.tracks.io import write_trace
 from sfumato.tracks.io.tables.point_table import write_fleet
 from sfumato.tracks.people.door import protect, protect_fleet
 from sfumato.tracks.people.noise import Protected
-from sfumato.tracks.plan import Plan
+from sfumato.tracks.plan import Plan, Times
 from sfumato.tracks.priors.classes import PriorClass
-from sfumato.tracks.times_released import Times
 
 HIDDEN = "48.8583701"
 

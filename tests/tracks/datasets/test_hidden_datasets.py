@@ -20,7 +20,7 @@ from sfumato.tracks.folders.verify_folder import verify_folder
 from sfumato.tracks.people.layout import TableReading
 from sfumato.tracks.places.places_file import Place, Places, place_at, save_places
 from sfumato.tracks.places.withhold import withhold
-from sfumato.tracks.times_released import Times
+from sfumato.tracks.plan import Times
 
 PEOPLE, POINTS = 6, 300
 

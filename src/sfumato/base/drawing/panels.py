@@ -16,9 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.base.arrays import FloatArray
-from sfumato.base.drawing.elements import element, escape, label, line_data, path_data, short
-from sfumato.base.drawing.map_sheet import scale_bar
 from sfumato.base.drawing.scales import COLOURS, OURS, Scale, nice_step, ticks, x_axis, y_axis
+from sfumato.base.drawing.svg import element, escape, label, line_data, path_data, scale_bar, short
 
 WIDTH, HEIGHT = 300, 240
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 12, 24, 36

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.base.arrays import FloatArray
-from sfumato.base.drawing.elements import element, label, short
+from sfumato.base.drawing.svg import element, label, short
 
 COLOURS = (
     *("#2a7fc4", "#c8611f", "#2f9551", "#7d7d7d", "#c0457c", "#94831f"),

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 from pyproj import Transformer
 
-from sfumato.base.arrays import FloatArray, IntArray, positive
+from sfumato.base.arrays import FloatArray, IntArray, positive, wrap_longitude
 from sfumato.base.errors import InputError
 
 # Written degrees: 1e-7 degree is 1.1 cm, finer than the finest snapping grid, and the same in every file format.
@@ -90,19 +90,6 @@ class LocalFrame:
         if not (np.isfinite(lat).all() and np.isfinite(lon).all()):
             raise InputError("A position in metres lies beyond the edge of its local frame.", "Use less noise.")
         return lat, wrap_longitude(lon)
-
-
-def wrap_longitude(lon_deg: npt.ArrayLike) -> FloatArray:
-    """Longitudes in [-180, 180)."""
-    lon = np.asarray(lon_deg, dtype=np.float64)
-    outside = (lon < -180.0) | (lon >= 180.0)
-    if not outside.any():
-        return lon
-    wrapped = np.mod(lon + 180.0, 360.0) - 180.0
-    wrapped = np.where(wrapped >= 180.0, -180.0, wrapped)
-    # Only what is outside is touched, so that every other longitude keeps its exact bits.
-    result: FloatArray = np.where(outside, wrapped, lon)
-    return result
 
 
 def cells_of(lat_deg: npt.ArrayLike, lon_deg: npt.ArrayLike) -> IntArray:

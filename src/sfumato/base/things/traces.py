@@ -12,10 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sfumato.base.arrays import FloatArray, IntArray, finite, read_only
+from sfumato.base.arrays import FloatArray, IntArray, finite, read_only, wrap_longitude
 from sfumato.base.errors import InputError
 from sfumato.base.shown import Shown
-from sfumato.base.things.frames import wrap_longitude
 from sfumato.base.units import count_of
 
 # What a calendar can write: 0001-01-01 to 9999-12-31.

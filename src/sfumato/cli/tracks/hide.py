@@ -52,8 +52,7 @@ from sfumato.tracks.places.leak_test import PlaceLeak
 from sfumato.tracks.places.leak_test import refuse_if_found as refuse_if_near
 from sfumato.tracks.places.places_file import Places, change_places, load_places
 from sfumato.tracks.places.zones import public_radius_m
-from sfumato.tracks.plan import Plan
-from sfumato.tracks.times_released import Times
+from sfumato.tracks.plan import Plan, Times
 
 _NEAR_M = 150.0
 _ONE_ZONE = "A place has one zone for ever: a second would intersect it. Choose the radius with `places add --zone`."

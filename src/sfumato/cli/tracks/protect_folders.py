@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import typer
 
-from sfumato.base.drawing.elements import escape
+from sfumato.base.drawing.svg import escape
 from sfumato.base.errors import InputError
 from sfumato.base.files import write_text
 from sfumato.base.progress import progress
@@ -51,8 +51,7 @@ from sfumato.tracks.io.archive import count_members
 from sfumato.tracks.people.layout import Layout
 from sfumato.tracks.people.noise import choose
 from sfumato.tracks.people.rows import by_person, read_rows
-from sfumato.tracks.plan import Plan
-from sfumato.tracks.times_released import Times
+from sfumato.tracks.plan import Plan, Times
 
 
 def protect_archive_folder(asked: ProtectOptions) -> None:

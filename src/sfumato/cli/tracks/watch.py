@@ -24,8 +24,7 @@ from sfumato.tracks.io import SourceReading
 from sfumato.tracks.io.draft import canonical
 from sfumato.tracks.places.leak_test import PlaceLeak, refuse_if_found
 from sfumato.tracks.places.places_file import load_places
-from sfumato.tracks.plan import Plan
-from sfumato.tracks.times_released import Times
+from sfumato.tracks.plan import Plan, Times
 
 _READ, _WHEN = "How rides are read", "When"
 _LONGEST_S = 3600.0  # between two tries where one fails again and again

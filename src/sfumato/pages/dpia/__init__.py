@@ -16,7 +16,7 @@ from importlib import resources
 from itertools import groupby
 from typing import Protocol
 
-from sfumato.base.drawing.elements import element, escape
+from sfumato.base.drawing.svg import element, escape
 from sfumato.base.errors import InputError, VerificationFailed
 from sfumato.base.numbers.odds import odds_words
 from sfumato.base.units import format_length

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sfumato.base.drawing.elements import bullets, escape
 from sfumato.base.drawing.panels import svg
+from sfumato.base.drawing.svg import bullets, escape
 from sfumato.pages.notebook.sheet import sheet_of
 
 _BOX = (

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sfumato.base.arrays import FloatArray, Solved
-from sfumato.base.drawing.map_sheet import drawn_places
 from sfumato.base.drawing.panels import Bars, HeatMap, Panel, Tracks
+from sfumato.base.drawing.svg import drawn_places
 from sfumato.base.errors import InputError
 from sfumato.base.numbers.odds import MOST_SAID, odds_words
 from sfumato.base.shown import Shown

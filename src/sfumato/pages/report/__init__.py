@@ -14,8 +14,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from sfumato.base.drawing.elements import bullets, escape
-from sfumato.base.drawing.map_sheet import drawn_places
+from sfumato.base.drawing.svg import bullets, drawn_places, escape
 from sfumato.base.errors import InputError
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import format_length
@@ -38,7 +37,7 @@ from sfumato.tracks.answers.received import law_of
 from sfumato.tracks.answers.ways.smooth_tracks import smooth_track
 from sfumato.tracks.certificates.build import SMOOTHED
 from sfumato.tracks.certificates.document import Certificate
-from sfumato.tracks.times_released import Times
+from sfumato.tracks.plan import Times
 
 _ROUTINE = "What your routine gives away in this release (not covered by the promise)"
 _SMOOTHED = (

@@ -9,8 +9,17 @@ from pathlib import Path
 import numpy as np
 
 from sfumato.base.arrays import BoolArray, FloatArray
-from sfumato.base.drawing.elements import bullets, element, label, path_data, picture, short
-from sfumato.base.drawing.map_sheet import drawn_places, scale_bar, sheet_around
+from sfumato.base.drawing.svg import (
+    bullets,
+    drawn_places,
+    element,
+    label,
+    path_data,
+    picture,
+    scale_bar,
+    sheet_around,
+    short,
+)
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import count_of, format_length
 from sfumato.pages.report.parts import page, section, table

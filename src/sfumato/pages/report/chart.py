@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.base.arrays import FloatArray, IntArray
-from sfumato.base.drawing.elements import element, path_data, picture, short
 from sfumato.base.drawing.scales import Scale, nice_step, nice_time_step_s, one_decimal, x_axis, y_axis
+from sfumato.base.drawing.svg import element, path_data, picture, short
 from sfumato.base.things.frames import differences_m
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import format_length

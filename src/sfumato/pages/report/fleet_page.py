@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from sfumato.base.drawing.elements import bullets, element, escape, label, picture
 from sfumato.base.drawing.scales import nice_step
+from sfumato.base.drawing.svg import bullets, element, escape, label, picture
 from sfumato.base.errors import InputError
 from sfumato.base.numbers.odds import odds_words
 from sfumato.base.progress import progress

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.base.arrays import FloatArray
-from sfumato.base.drawing.elements import element, label, picture
-from sfumato.base.drawing.map_sheet import depth, scale_bar
 from sfumato.base.drawing.scales import nice_step
+from sfumato.base.drawing.svg import depth, element, label, picture, scale_bar
 from sfumato.base.errors import InputError
 from sfumato.base.things.estimated_map import EstimatedMap
 from sfumato.base.things.grid import Grid

@@ -8,9 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.base.arrays import FloatArray, IntArray
-from sfumato.base.drawing.elements import element, label, path_data, picture, short
-from sfumato.base.drawing.map_sheet import MapSheet, locator, scale_bar, sheet_around
 from sfumato.base.drawing.scales import one_decimal
+from sfumato.base.drawing.svg import (
+    MapSheet,
+    element,
+    label,
+    locator,
+    path_data,
+    picture,
+    scale_bar,
+    sheet_around,
+    short,
+)
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import format_length
 from sfumato.pages.report.words import interval_words

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from importlib import resources
 
-from sfumato.base.drawing.elements import element, escape
+from sfumato.base.drawing.svg import element, escape
 
 PRIVATE = "<strong>Private.</strong> This page was computed from the original. Keep it to yourself."
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'{script}; base-uri 'none'; form-action 'none'"

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.base.drawing.elements import bullets, element, label, line_data, picture
 from sfumato.base.drawing.scales import Scale, y_axis
+from sfumato.base.drawing.svg import bullets, element, label, line_data, picture
 from sfumato.base.numbers.odds import odds_words
 from sfumato.base.units import format_length
 from sfumato.pages.report.parts import PRIVATE, page, section, table

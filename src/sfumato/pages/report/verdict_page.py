@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sfumato.base.drawing.elements import escape
+from sfumato.base.drawing.svg import escape
 from sfumato.base.version import __version__
 from sfumato.pages.report.parts import html_page
 from sfumato.tracks.certificates.document import file_facts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from sfumato.base.drawing.elements import escape
+from sfumato.base.drawing.svg import escape
 from sfumato.base.numbers.odds import odds_words
 from sfumato.base.units import format_length
 from sfumato.tracks.adversary.audit import Audit

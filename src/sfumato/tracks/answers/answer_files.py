@@ -16,9 +16,8 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from sfumato.base.arrays import jsonable
-from sfumato.base.drawing.elements import element, line_data
-from sfumato.base.drawing.elements import picture as whole_picture
-from sfumato.base.drawing.map_sheet import MapSheet, depth, scale_bar, sheet_around
+from sfumato.base.drawing.svg import MapSheet, depth, element, line_data, scale_bar, sheet_around
+from sfumato.base.drawing.svg import picture as whole_picture
 from sfumato.base.errors import InputError
 from sfumato.base.files import write_text, write_whole
 from sfumato.base.things.estimated_map import EstimatedMap

@@ -27,9 +27,8 @@ from sfumato.base.version import __version__
 from sfumato.tracks.certificates.person_ids import StatedIds
 from sfumato.tracks.noise.interface import Numbers, Plain, Stated, TraceMechanism
 from sfumato.tracks.noise.registry import check_registered
-from sfumato.tracks.plan import Target
+from sfumato.tracks.plan import AS_RECORDED, Target, Times
 from sfumato.tracks.priors.classes import class_name
-from sfumato.tracks.times_released import AS_RECORDED, Times
 
 FORMAT = 1
 KIND = "sfumato trace certificate"

@@ -22,7 +22,7 @@ from sfumato.tracks.noise.plausibility import (
     moments_of,
     spread_out,
 )
-from sfumato.tracks.times_released import Times
+from sfumato.tracks.plan import Times
 
 Answer = bool | None  # None: cannot be told
 LOOKED_AT_PEOPLE, TESTED_PEOPLE = 100, 8  # of many people

@@ -34,7 +34,7 @@ from sfumato.tracks.folders.folder_fields import CertifiedFile, Crowd, FolderDoc
 from sfumato.tracks.folders.manifest import RECORDS_NAME, Manifest, SourceRecord, private_folder
 from sfumato.tracks.io.formats import is_track_name
 from sfumato.tracks.places.zones import RADII_M
-from sfumato.tracks.times_released import Times
+from sfumato.tracks.plan import Times
 
 STATE_NAME, SUMMARY_NAME, SEEN_NAME, ZONES_NAME = "noise.state", "summary.csv", "seen.sealed", "zones.json"
 FILE_TIME_S = 946_684_800  # 2000-01-01: when a file was written would tell the order, and the gaps

@@ -62,7 +62,7 @@ from sfumato.tracks.folders.staging import (
 from sfumato.tracks.io import read_trace
 from sfumato.tracks.people.layout import Layout
 from sfumato.tracks.people.rows import read_rows
-from sfumato.tracks.times_released import Times
+from sfumato.tracks.plan import Times
 
 LOOKED_AT_ROWS = 500_000  # of a dataset
 _NOTHING_STATED = "No noise is stated that it could contradict."

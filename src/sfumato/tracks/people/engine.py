@@ -27,7 +27,7 @@ from sfumato.tracks.people.rows import (
     repeat_each,
     second_at_a_time,
 )
-from sfumato.tracks.times_released import Times
+from sfumato.tracks.plan import Times
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -40,8 +40,7 @@ from sfumato.tracks.noise.interface import ContinuingNoise, MechanismTerms, Trac
 from sfumato.tracks.noise.multiscale.many_paths import streamed_paths
 from sfumato.tracks.noise.multiscale.noise import MultiscaleNoise
 from sfumato.tracks.noise.registry import DrawnNoise, check_drawn, mechanism_for, mechanism_from_dict
-from sfumato.tracks.plan import Plan
-from sfumato.tracks.times_released import Times
+from sfumato.tracks.plan import Plan, Times
 
 if TYPE_CHECKING:
     from sfumato.tracks.adversary.audit import Audit

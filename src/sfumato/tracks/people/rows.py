@@ -13,11 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sfumato.base.arrays import FloatArray, IntArray
+from sfumato.base.arrays import FloatArray, IntArray, wrap_longitude
 from sfumato.base.compiled import compile_loop
 from sfumato.base.errors import InputError
 from sfumato.base.pool import pooled_floats, pooled_ints
-from sfumato.base.things.frames import wrap_longitude
 from sfumato.base.things.traces import EARLIEST_S, LATEST_S, Trace
 from sfumato.tracks.io.draft import BAD_TIME, KNOWN, NO_NUMBER, NO_POSITION, NO_TIME, OFF_GLOBE, point_faults
 from sfumato.tracks.io.tables.columns import empties_of, positions_of, times_of

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from sfumato.base.drawing.elements import escape as text
+from sfumato.base.drawing.svg import escape as text
 from sfumato.base.things.grid import Grid
 from sfumato.collect.service.models.replies import ClosedCycleView, DashboardCampaignView, EstimatedCycleView
 from sfumato.collect.service.pages.layout import facts, fold, page, switch, table

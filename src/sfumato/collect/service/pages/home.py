@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sfumato.base.drawing.elements import escape as text
+from sfumato.base.drawing.svg import escape as text
 from sfumato.collect.service.models.replies import CampaignView
 from sfumato.collect.service.pages.layout import has_entry, page, switch
 from sfumato.collect.service.pages.svg_maps import Ground, under

@@ -7,7 +7,7 @@ from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 
-from sfumato.base.drawing.elements import escape as text
+from sfumato.base.drawing.svg import escape as text
 from sfumato.collect.service.pages.words import LANGUAGES, Words, words
 
 _BUNDLE = Path(str(files("sfumato.collect.service") / "static" / "bundle"))

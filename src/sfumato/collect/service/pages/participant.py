@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from sfumato.accountant.device import DEFAULT_CAP_PER_KM
-from sfumato.base.drawing.elements import escape as text
+from sfumato.base.drawing.svg import escape as text
 from sfumato.base.things.grid import Grid
 from sfumato.collect.client.reveals import Reveals, reveals
 from sfumato.collect.service.models.kept import PublishedChannel

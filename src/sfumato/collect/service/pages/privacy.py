@@ -11,7 +11,7 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Literal, get_args
 
-from sfumato.base.drawing.elements import escape as text
+from sfumato.base.drawing.svg import escape as text
 from sfumato.collect.service.models.kept import MapOddsFacts, Record
 from sfumato.collect.service.models.replies import CampaignView
 from sfumato.collect.service.pages.words import odds_in_words, words

@@ -16,9 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from sfumato.base.arrays import FloatArray
-from sfumato.base.drawing.elements import element, escape, label, picture, short
-from sfumato.base.drawing.map_sheet import locator
 from sfumato.base.drawing.scales import Scale
+from sfumato.base.drawing.svg import element, escape, label, locator, picture, short
 from sfumato.base.errors import InputError
 from sfumato.base.things.grid import Grid
 from sfumato.collect.service.models.replies import AreaView

@@ -37,7 +37,7 @@ from sfumato.tracks.certificates.verdict import Verdict, judge, refusal, stated_
 from sfumato.tracks.certificates.verify import check_opening, check_recomputed, read_certificate, read_release, terms_of
 from sfumato.tracks.io import output_format, write_trace
 from sfumato.tracks.io.tables.point_table import write_fleet
-from sfumato.tracks.times_released import Times
+from sfumato.tracks.plan import Times
 
 Found = TypeVar("Found")
 GRID_M = 0.1  # so that every format holds the same positions

@@ -28,8 +28,7 @@ from sfumato.tracks.places.ends import RideEnds
 from sfumato.tracks.places.globe import surface
 from sfumato.tracks.places.leak_test import LeakTest, PlaceLeak
 from sfumato.tracks.places.places_file import Places
-from sfumato.tracks.plan import Plan
-from sfumato.tracks.times_released import Times
+from sfumato.tracks.plan import Plan, Times
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,8 +42,7 @@ from sfumato.tracks.places.leak_test import LeakTest, Numbers, PlaceLeak, leak_t
 from sfumato.tracks.places.places_file import Place, Places
 from sfumato.tracks.places.withhold import withhold
 from sfumato.tracks.places.zones import Withholding
-from sfumato.tracks.plan import Plan
-from sfumato.tracks.times_released import Times
+from sfumato.tracks.plan import Plan, Times
 
 _NONCE_BYTES = 12
 _ENTERED = "entered"

@@ -29,8 +29,7 @@ from sfumato.tracks.folders.staging import STATE_NAME
 from sfumato.tracks.io import SourceReading
 from sfumato.tracks.io.archive import count_members, members
 from sfumato.tracks.people.noise import Noise, choose
-from sfumato.tracks.plan import DEFAULT_MECHANISM, Plan
-from sfumato.tracks.times_released import Times
+from sfumato.tracks.plan import DEFAULT_MECHANISM, Plan, Times
 
 
 def protect_archive(sources: Sequence[str | Path], out: Path, plan: Plan, how: Sharing | None = None) -> ArchiveResult:

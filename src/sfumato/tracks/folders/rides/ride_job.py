@@ -30,7 +30,7 @@ from sfumato.tracks.io.archive import Member, members
 from sfumato.tracks.io.formats import Format, output_format, released_as
 from sfumato.tracks.places.find import FoundPlace
 from sfumato.tracks.places.leak_test import PlaceLeak
-from sfumato.tracks.times_released import Times
+from sfumato.tracks.plan import Times
 
 CHANGED = "changed since it was shared, not only grown: left as shared; rename it to share it as another ride"
 OTHER_WISH = "shared before with other zones or options: left as shared, which cannot be taken back"

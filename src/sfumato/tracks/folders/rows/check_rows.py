@@ -28,7 +28,7 @@ from sfumato.tracks.folders.rows.people_notes import (
 )
 from sfumato.tracks.people.layout import Layout, seven_decimals
 from sfumato.tracks.people.rows import by_person, read_rows
-from sfumato.tracks.times_released import Times
+from sfumato.tracks.plan import Times
 
 _LOST = "Get the release again."
 

@@ -29,7 +29,7 @@ from sfumato.tracks.io.formats import visible_files
 from sfumato.tracks.people.engine import ProtectedRows
 from sfumato.tracks.people.layout import Layout
 from sfumato.tracks.people.rows import FAULTS, Faults, fault_words
-from sfumato.tracks.times_released import Times
+from sfumato.tracks.plan import Times
 
 ROUND_ROWS = 1 << 19
 ROW = "_sfumato_row"  # the column of rows' numbers beside what is carried

@@ -38,7 +38,7 @@ from sfumato.tracks.places.globe import surface
 from sfumato.tracks.places.leak_test import PlaceLeak, leak_test
 from sfumato.tracks.places.places_file import Places, load_places
 from sfumato.tracks.places.withhold import MOMENTARY, withhold
-from sfumato.tracks.times_released import Times
+from sfumato.tracks.plan import Times
 
 ENDING = ".places"
 _GUARD = "speed"  # a reading that is emptied near a cut; here the number of its row

@@ -48,7 +48,7 @@ from sfumato.tracks.losses.exact_losses import stated_grid
 from sfumato.tracks.noise.interface import TraceMechanism
 from sfumato.tracks.people.layout import Layout
 from sfumato.tracks.people.noise import Noise
-from sfumato.tracks.times_released import Times
+from sfumato.tracks.plan import Times
 
 PEOPLE, MOMENTS, LEAST_PEOPLE = 100, 32, 20
 PERCENT = (10, 25, 50, 75, 90)

@@ -30,8 +30,7 @@ from sfumato.tracks.people.engine import ProtectedRows, protect_rows
 from sfumato.tracks.people.layout import AskedOfReading, Layout, TableReading
 from sfumato.tracks.people.noise import Noise, choose_for_people
 from sfumato.tracks.people.rows import FAULTS, count_faults, fault_words
-from sfumato.tracks.plan import Plan
-from sfumato.tracks.times_released import Times
+from sfumato.tracks.plan import Plan, Times
 
 try:
     from pyspark.sql import Column, DataFrame
