@@ -1,7 +1,10 @@
-"""What the papers state: writes docs/coverage.md and docs/errata.md from one table, and breaks code to try its tests.
+"""What the papers state: two pages made from one table, and code that is broken to try its tests.
 
-python scripts/papers_coverage.py                    write both pages
-python scripts/papers_coverage.py --check            exit 1 where a page is not up to date
+The page of coverage is made when the documentation is built, so it cannot be out of date; that of errata is committed.
+
+python scripts/papers_coverage.py                    write docs/errata.md
+python scripts/papers_coverage.py --check            exit 1 where it is not up to date
+python scripts/papers_coverage.py --coverage         print the page of coverage
 python scripts/papers_coverage.py --numbers [NAME]   run the errata's reproductions whole (about ten minutes), or one;
                                                      exit 1 for a number of the page that its command does not print
 python scripts/papers_coverage.py --mutate [N]       break every named function (or a sample of N rows), each in several
@@ -18,6 +21,7 @@ import sys
 from collections import Counter
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "src"))
@@ -25,7 +29,7 @@ sys.path.insert(0, str(ROOT / "src"))
 from sfumato.papers import REPRODUCTIONS, reproduce  # noqa: E402
 from sfumato.papers.statements import ERRATA, WORDS, Statement, statements  # noqa: E402
 
-COVERAGE, PAGE_OF_ERRATA = ROOT / "docs" / "coverage.md", ROOT / "docs" / "errata.md"
+PAGE_OF_ERRATA = ROOT / "docs" / "errata.md"
 BY_HAND = "<!-- what follows is written by hand -->"
 TITLES = {
     "Meehan2020": "Location Trace Privacy Under Conditional Priors, workshop [Meehan2020]",
@@ -33,6 +37,14 @@ TITLES = {
     "Biswas2023": "PRIVIC [Biswas2023]",
     "Jiang2021": "Context-Aware Local Information Privacy, supplement [Jiang2021]",
 }
+
+
+def on_files(files: Any, config: Any, **_: Any) -> Any:
+    """Called by MkDocs with the pages it found: that of coverage is added."""
+    from mkdocs.structure.files import File
+
+    files.append(File.generated(config, "coverage.md", content=coverage_page()))
+    return files
 
 
 def coverage_page() -> str:
@@ -47,8 +59,8 @@ def coverage_page() -> str:
         f"{len(rows)} rows, one verdict each: {said}.",
         "The verdicts, and what is meant by each, are those of [the errata](errata.md); `sfumato reproduce` prints the "
         "same word for the same row. Commands are called after `sfumato`, tests lie in `tests/`.",
-        "Written by `python scripts/papers_coverage.py` from `src/sfumato/papers/statements.toml`; tests compare the "
-        "pages, the runs and the tests; `make mutate` breaks every function named to see its test fail.",
+        "Made from `src/sfumato/papers/statements.toml` when the documentation is built; a test compares it with the "
+        "runs and the tests, and `make mutate` breaks every function named to see its test fail.",
     ]
     for paper, title in TITLES.items():
         parts += [
@@ -179,16 +191,17 @@ def numbers(names: list[str]) -> int:
 
 
 def main(arguments: list[str]) -> int:
-    """Write or check the pages, or try the tests."""
+    """Write, print or check a page, or try the tests."""
     if arguments[:1] == ["--mutate"]:
         return mutate(int(arguments[1]) if len(arguments) > 1 else None)
     if arguments[:1] == ["--numbers"]:
         return numbers(arguments[1:])
-    pages = {COVERAGE: coverage_page(), PAGE_OF_ERRATA: errata_page()}
-    if arguments == ["--check"]:
-        return int(any(path.read_text(encoding="utf-8") != text for path, text in pages.items()))
-    for path, text in pages.items():
-        path.write_text(text, encoding="utf-8")
+    if arguments == ["--coverage"]:
+        print(coverage_page(), end="")
+    elif arguments == ["--check"]:
+        return int(PAGE_OF_ERRATA.read_text(encoding="utf-8") != errata_page())
+    else:
+        PAGE_OF_ERRATA.write_text(errata_page(), encoding="utf-8")
     return 0
 
 

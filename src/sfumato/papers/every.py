@@ -87,8 +87,8 @@ def page_of_all(done: Sequence[Done], pictures: Mapping[str, str], *, quick: boo
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>sfumato: the papers, reproduced</title>',
         f"<style>{_STYLE}</style></head><body><h1>The papers, reproduced</h1>",
         f"<p>sfumato {__version__}{', --quick' if quick else ''}. {escape(count_verdicts(claims))}.</p>",
-        "<p>The word before a paper's claim is that of its row in docs/coverage.md. What would be wrong here is what "
-        "was seen and differs from what the repository recorded; such lines are marked.</p><h2>Claims</h2>",
+        "<p>The word before a paper's claim is that of its row on the page of coverage. What would be wrong here is "
+        "what was seen and differs from what the repository recorded; such lines are marked.</p><h2>Claims</h2>",
         _claims_table([(one.result.name, claim) for one in done for claim in one.result.claims]),
     ]
     heading = ""

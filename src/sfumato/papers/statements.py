@@ -1,6 +1,6 @@
 """What the papers state: one row per definition, theorem, algorithm, table, figure, remark and experiment.
 
-The table, ``statements.toml``, is the one source: ``docs/coverage.md`` and ``docs/errata.md`` are written from it
+The table, ``statements.toml``, is the one source: the pages of coverage and errata are written from it
 (``scripts/papers_coverage.py``), every claim of ``sfumato reproduce`` names its row and prints its word, and a test
 compares the pages, the claims and the tests. A row has one verdict, from these words.
 """
