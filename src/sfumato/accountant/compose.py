@@ -34,6 +34,7 @@ CompositionRule = Callable[[Sequence[Guarantee], Reporting], Guarantee]
 
 GEO = "geo-indistinguishability"
 INFERENTIAL = "conditional inferential privacy"
+USER_LEVEL = "user-level differential privacy"
 
 
 def composition(guarantees: Sequence[Guarantee], *, reporting: Reporting) -> Guarantee:
@@ -136,6 +137,16 @@ def _inferentially_private(guarantees: Sequence[Guarantee], reporting: Reporting
     return trace_release(total, process="all", shape=guarantees[0].parameters["shape"])
 
 
+def _user_level(guarantees: Sequence[Guarantee], reporting: Reporting) -> Guarantee:
+    """Basic composition: ε and δ of tables about the same people add up; of people in one of them, the largest."""
+    total = max if reporting == "once" else math.fsum
+    stated = [
+        [from_zero(one.parameters.get(name, math.nan), name) for name in ("epsilon", "delta")] for one in guarantees
+    ]
+    epsilon, delta = (total(values) for values in zip(*stated, strict=True))
+    return Guarantee(notion=USER_LEVEL, parameters={"epsilon": epsilon, "delta": delta})
+
+
 def together(redraws: int) -> Together:
     """The loss of ``redraws`` independent releases of one shape, from that of one: they add up."""
 
@@ -164,5 +175,5 @@ def composed_losses(losses: Losses, redraws: int) -> Losses:
 
 
 RULES: Mapping[str, CompositionRule] = MappingProxyType(
-    {GEO: _geo_indistinguishable, INFERENTIAL: _inferentially_private}
+    {GEO: _geo_indistinguishable, INFERENTIAL: _inferentially_private, USER_LEVEL: _user_level}
 )

@@ -46,6 +46,8 @@ _ROWS: tuple[tuple[str, str, dict[str, str]], ...] = (
             "smooth": "Make a release fit to look at: the likeliest track, with the same promise.",
             "estimate": "Answer questions about many people from protected releases, with the blur of the noise taken "
             "out.",
+            "publish": "Publish a table of everybody from raw data, with differential privacy for each person (by "
+            "OpenDP).",
             "design": "Design noise for chosen secrets under a Gaussian prior, optimal or as published, with its "
             "exact loss.",
         },

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import ClassVar, Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -54,6 +54,13 @@ class EstimatedMap:
     latent_m: float
     noise_m: tuple[float, ...]
     largest_person: float
+
+    drawn_from: ClassVar[str] = "From protected releases with the blur of the noise taken out"
+
+    @property
+    def drawn(self) -> FloatArray:
+        """What a picture shows: the shares."""
+        return self.share
 
     def to_table(self) -> pa.Table:
         """``lat, lon, share, low, high`` at the centres of the cells, as Arrow; ``cell`` first if named."""

@@ -21,6 +21,7 @@ from sfumato.tracks.certificates.verify import read_certificate
 
 OWN_CERTIFICATE = "_certificate.json"  # of a dataset, in its folder
 SMOOTHED = "sfumato smoothed track certificate"
+PUBLISHED = "sfumato published table certificate"
 _FOLDERS = ("sfumato archive certificate", "sfumato dataset certificate")
 
 
@@ -64,6 +65,8 @@ def verify(
         raise InputError("--raw is for a smoothed track's certificate.", "Leave it out.")
     if of_folder or release.is_dir():  # loads the places, which one track does not need
         look = partial(import_module("sfumato.tracks.folders.verify_folder").judge_folder, folder=release)
+    elif _kind(certificate) == PUBLISHED:
+        look = partial(import_module("sfumato.tracks.aggregates.check_published").judge_published, release=release)
     elif _kind(certificate) == SMOOTHED:
         ways = import_module("sfumato.tracks.answers.ways.smooth_tracks")
         look = partial(ways.judge_smoothed, release=release, format=format, raw=raw)

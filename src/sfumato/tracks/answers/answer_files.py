@@ -15,17 +15,16 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from sfumato.base.arrays import jsonable
+from sfumato.base.arrays import FloatArray, IntArray, jsonable
 from sfumato.base.drawing.svg import MapSheet, depth, element, line_data, scale_bar, sheet_around
 from sfumato.base.drawing.svg import picture as whole_picture
 from sfumato.base.errors import InputError
 from sfumato.base.files import write_text, write_whole
-from sfumato.base.things.estimated_map import EstimatedMap
-from sfumato.tracks.answers.flows.pair_shares import Flows
+from sfumato.base.things.estimated_map import MapCells
 from sfumato.tracks.answers.maps.cells import Rings, beside, geometry, line_wkb, outlines, wkb
 
 ENDINGS = (".csv", ".parquet", ".geoparquet", ".json", ".geojson")
-_NO_PLACE = "This answer has no place on a map."
+PLACES = ("lat", "lon", "from_lat", "from_lon", "to_lat", "to_lon")  # said by the geometry
 
 
 class Tabled(Protocol):
@@ -52,6 +51,22 @@ def write_answer(answer: Tabled, path: str | Path) -> None:
     write_whole(target, writers[target.suffix])
 
 
+def read_answer(path: Path) -> pa.Table:
+    """The rows of a file that :func:`write_answer` wrote (of GeoJSON without the places, which are its geometry)."""
+    check_ending(path)
+    try:
+        if path.suffix == ".csv":
+            return pyarrow.csv.read_csv(path)
+        if path.suffix in (".parquet", ".geoparquet"):
+            with pyarrow.parquet.ParquetFile(path) as file:
+                return file.read()
+        found = json.loads(path.read_text(encoding="utf-8"))
+        rows = found["rows"] if path.suffix == ".json" else [one["properties"] for one in found["features"]]
+        return pa.Table.from_pylist(rows)
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError):
+        raise InputError(f"{path.name} holds no answer that can be read.", "It may be cut off or damaged.") from None
+
+
 def check_ending(path: str | Path | None) -> None:
     """Refuse a name whose ending no answer is written with: before the work, and not after it."""
     if path is not None and Path(path).suffix not in ENDINGS:
@@ -64,15 +79,12 @@ def _text(path: Path, value: object) -> None:
 
 def _features(answer: Tabled) -> dict[str, object]:
     rows = answer.to_table().to_pylist()
-    if isinstance(answer, EstimatedMap):
-        drawn = [geometry(shape) for shape in outlines(answer.cells)]
-    elif isinstance(answer, Flows):
+    if _is_of_pairs(answer):
         drawn = [_line(*_ends(row)) for row in rows]
     else:
-        raise InputError(_NO_PLACE, "Write it as .csv, .parquet or .json.")
-    names = ("cell", "from", "to", "share", "low", "high")
+        drawn = [geometry(shape) for shape in outlines(_cells_of(answer))]
     made = [
-        {"type": "Feature", "geometry": one, "properties": {name: row[name] for name in names if name in row}}
+        {"type": "Feature", "geometry": one, "properties": {name: row[name] for name in row if name not in PLACES}}
         for one, row in zip(drawn, rows, strict=True)
     ]
     return {"type": "FeatureCollection", "features": made}
@@ -81,16 +93,25 @@ def _features(answer: Tabled) -> dict[str, object]:
 def _with_geometry(answer: Tabled) -> pa.Table:
     """GeoParquet 1.0: the table and a column ``geometry`` of well-known binary."""
     table = answer.to_table()
-    if isinstance(answer, EstimatedMap):
-        blobs, kinds = [wkb(shape) for shape in outlines(answer.cells)], ["Polygon", "MultiPolygon"]
-    elif isinstance(answer, Flows):
+    if _is_of_pairs(answer):
         blobs, kinds = [line_wkb(*_ends(row)) for row in table.to_pylist()], ["LineString", "Point"]
     else:
-        raise InputError(_NO_PLACE, "Write it as .csv, .parquet or .json.")
+        blobs, kinds = [wkb(shape) for shape in outlines(_cells_of(answer))], ["Polygon", "MultiPolygon"]
     about = {"encoding": "WKB", "geometry_types": kinds}
     geo = {"version": "1.0.0", "primary_column": "geometry", "columns": {"geometry": about}}
     made = table.append_column("geometry", pa.array(blobs, pa.binary()))
     return made.replace_schema_metadata({b"geo": json.dumps(geo).encode("utf-8")})
+
+
+def _is_of_pairs(answer: object) -> bool:
+    return getattr(answer, "pairs", None) is not None and getattr(answer, "cells", None) is not None
+
+
+def _cells_of(answer: object) -> MapCells:
+    cells: MapCells | None = getattr(answer, "cells", None)
+    if cells is None:
+        raise InputError("This answer has no place on a map.", "Write it as .csv, .parquet or .json.")
+    return cells
 
 
 def _line(start: tuple[float, float], end: tuple[float, float]) -> dict[str, object]:
@@ -108,23 +129,41 @@ MOST_FLOWS = 200
 _INK = np.array([44.0, 82.0, 130.0])
 
 
-def write_picture(answer: EstimatedMap | Flows, path: str | Path) -> None:
+class Pictured(Protocol):
+    """Cells that are drawn, darker where ``drawn`` is more, or the strongest of their ``pairs``."""
+
+    @property
+    def cells(self) -> MapCells | None:
+        """The cells; None where there are no places."""
+
+    @property
+    def drawn(self) -> FloatArray:
+        """What is drawn: of each cell, or of each pair."""
+
+    @property
+    def drawn_from(self) -> str:
+        """What the numbers are, in one sentence."""
+
+
+def write_picture(answer: Pictured, path: str | Path) -> None:
     """Write the SVG."""
     if Path(path).suffix != ".svg":
         raise InputError(f"Pictures are not written as '{Path(path).suffix}'.", "Use .svg.")
     write_text(Path(path), picture(answer) + "\n")
 
 
-def picture(answer: EstimatedMap | Flows) -> str:
+def picture(answer: Pictured) -> str:
     """The SVG's text."""
-    shapes = outlines(answer.cells)
+    cells = _cells_of(answer)
+    shapes, pairs = outlines(cells), getattr(answer, "pairs", None)
     every = np.concatenate([ring for shape in shapes for rings in shape for ring in rings])
     sheet = sheet_around(every[:, 1], every[:, 0], width=WIDTH, margin=10.0, least_m=1.0, even=True)
-    if isinstance(answer, EstimatedMap):
-        top, title = float(answer.share.max()), "Where people are"
-        body = [_cell(sheet, shape, float(share), top) for shape, share in zip(shapes, answer.share, strict=True)]
+    values = answer.drawn / max(float(answer.drawn.sum()), 1e-300)
+    if pairs is None:
+        top, title = float(values.max(initial=0.0)), "Where people are"
+        body = [_cell(sheet, shape, float(share), top) for shape, share in zip(shapes, values, strict=True)]
     else:
-        body = [_cell(sheet, shape, 0.0, 1.0) for shape in shapes] + _arrows(sheet, answer)
+        body = [_cell(sheet, shape, 0.0, 1.0) for shape in shapes] + _arrows(sheet, cells, pairs, values)
         title = "From where to where"
     height = sheet.height + 24
     return whole_picture(
@@ -134,7 +173,7 @@ def picture(answer: EstimatedMap | Flows) -> str:
         *body,
         scale_bar(10, height - 10, sheet.metres_per_px, WIDTH / 4),
         title=title,
-        about="From protected releases with the blur of the noise taken out; darker is more.",
+        about=f"{answer.drawn_from}; darker is more.",
         xmlns="http://www.w3.org/2000/svg",
         font_family="sans-serif",
         font_size=12,
@@ -153,13 +192,13 @@ def _percent(share: float) -> str:
     return element("title", f"{100 * share:.3g} %")
 
 
-def _arrows(sheet: MapSheet, answer: Flows) -> list[str]:
-    at = sheet.pixels(*answer.cells.centres_deg()).tolist()
-    top = float(answer.shares.max())
+def _arrows(sheet: MapSheet, cells: MapCells, pairs: IntArray, shares: FloatArray) -> list[str]:
+    at = sheet.pixels(*cells.centres_deg()).tolist()
+    top = float(shares.max(initial=0.0))
     out = []
-    for place in np.argsort(answer.shares)[::-1][:MOST_FLOWS][::-1]:
-        start, end = answer.pairs[place].tolist()
-        share = float(answer.shares[place])
+    for place in np.argsort(shares)[::-1][:MOST_FLOWS][::-1]:
+        start, end = pairs[place].tolist()
+        share = float(shares[place])
         if not share > 0:
             continue
         wide = 0.6 + 7 * depth(share, top)

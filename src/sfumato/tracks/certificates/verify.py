@@ -180,10 +180,12 @@ def verify_files(document: Written, traces: Iterable[Trace] | None, *, ignore_wo
     return Verified(document, tuple(checks), tuple(notes), not ignore_wording)
 
 
-def check_opening(document: Written, signer: str | Path | None, ignore_wording: bool) -> tuple[list[str], list[str]]:
+def check_opening(
+    document: Written, signer: str | Path | None, ignore_wording: bool, *, kind: str = KIND, format: int = FORMAT
+) -> tuple[list[str], list[str]]:
     """Seal, signature and version: what was checked, and what should be noted."""
     checks, notes = ["the certificate's own hash"], []
-    _check_seal(document)
+    _check_seal(document, kind, format)
     signed_by = _checked_signer(document, signer)
     if signed_by is not None:
         checks.append(f"the signature of {signed_by}")
@@ -304,8 +306,8 @@ def read_release(path: str | Path, *, fleet: bool, format: str | None = None) ->
         raise VerificationFailed(f"The release cannot be read: {error.what}", error.advice) from error
 
 
-def _check_seal(document: Written) -> None:
-    if document.get("format") != FORMAT or document.get("kind") != KIND:
+def _check_seal(document: Written, kind: str = KIND, format: int = FORMAT) -> None:
+    if document.get("format") != format or document.get("kind") != kind:
         raise VerificationFailed("This is not a sfumato trace certificate of a known format.", _KINDS)
     try:
         expected = with_seal(document)[SEAL]

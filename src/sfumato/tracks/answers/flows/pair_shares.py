@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from sfumato.base.arrays import FloatArray, IntArray
 from sfumato.base.errors import InputError
+from sfumato.base.things.estimated_map import EstimatedMap
 from sfumato.base.things.grid import Grid
 from sfumato.tracks.answers.maps.cells import Cells
 
@@ -39,6 +41,13 @@ class Flows:
     steps_by: str
     latent_m: float
     largest_person: float
+
+    drawn_from: ClassVar[str] = EstimatedMap.drawn_from
+
+    @property
+    def drawn(self) -> FloatArray:
+        """What a picture shows: the shares of pairs."""
+        return self.shares
 
     @property
     def share(self) -> FloatArray:
