@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # the same names as in the table below, for type checkers and
     from sfumato.base.things.guarantees import Guarantee
     from sfumato.base.things.traces import Trace
     from sfumato.channels.designs.comparison import compare
-    from sfumato.tracks.aggregates.publish import publish
+    from sfumato.tracks.aggregates.holder import publish
     from sfumato.tracks.answers.flows.origin_destination import estimate_flows
     from sfumato.tracks.answers.maps.heatmap import estimate_heatmap
     from sfumato.tracks.answers.received import receive
@@ -58,7 +58,7 @@ _HOMES = {
     "LiveView": "sfumato.tracks.answers.ways.live",
     "judge_smoothed": "sfumato.tracks.answers.ways.smooth_tracks",
     "preview": "sfumato.tracks.people.preview",
-    "publish": "sfumato.tracks.aggregates.publish",
+    "publish": "sfumato.tracks.aggregates.holder",
     "utility": "sfumato.tracks.answers.usefulness.utility",
     "find_places": "sfumato.tracks.places",
     "hide": "sfumato.tracks.folders.rides.hide",

@@ -84,6 +84,7 @@ _ROWS: tuple[tuple[str, str, dict[str, str]], ...] = (
 _ELSEWHERE = {
     **dict.fromkeys(("preview", "utility"), "tracks.answers.useful"),
     **{name: f"tracks.answers.{name}" for name in ("smooth", "estimate")},
+    "publish": "tracks.answers.holder",
     "collect": "collect.collect_simulate",
 }
 COMMANDS = {

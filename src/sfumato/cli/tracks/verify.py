@@ -66,7 +66,7 @@ def verify(
     if of_folder or release.is_dir():  # loads the places, which one track does not need
         look = partial(import_module("sfumato.tracks.folders.verify_folder").judge_folder, folder=release)
     elif _kind(certificate) == PUBLISHED:
-        look = partial(import_module("sfumato.tracks.aggregates.check_published").judge_published, release=release)
+        look = partial(import_module("sfumato.tracks.aggregates.check_table").judge_table, release=release)
     elif _kind(certificate) == SMOOTHED:
         ways = import_module("sfumato.tracks.answers.ways.smooth_tracks")
         look = partial(ways.judge_smoothed, release=release, format=format, raw=raw)

@@ -14,14 +14,15 @@ import numpy as np
 
 from sfumato.base.arrays import IntArray
 from sfumato.base.randomness import Randomness
-from sfumato.tracks.aggregates.opendp_noise import Spent, noisy_counts
+from sfumato.tracks.aggregates.noise_law import UseOfData
+from sfumato.tracks.aggregates.opendp_noise import noisy_counts
 
 SHARE = 0.1  # of epsilon
 CHOICES = (*(step * 10**power for power in range(4) for step in (1, 2, 3, 5, 7)), 10_000)
 _FEW = 0.05
 
 
-def chosen_bound(each: IntArray, *, epsilon: float, source: Randomness) -> tuple[int, Spent]:
+def chosen_bound(each: IntArray, *, epsilon: float, source: Randomness) -> tuple[int, UseOfData]:
     """A bound on rows per person, from how many ``each`` has; at a cost of ``epsilon`` at most."""
     passed = np.searchsorted(CHOICES, each)  # 0: at most the first choice; the last bin: more than any
     counts = np.bincount(passed, minlength=len(CHOICES) + 1).astype(np.int64)

@@ -25,7 +25,8 @@ import numpy as np
 from sfumato.base.arrays import BoolArray, FloatArray, IntArray
 from sfumato.base.randomness import Randomness
 from sfumato.base.things.grid import Grid
-from sfumato.tracks.aggregates.opendp_noise import Spent, noisy_counts, reach_of
+from sfumato.tracks.aggregates.noise_law import UseOfData, reach_of
+from sfumato.tracks.aggregates.opendp_noise import noisy_counts
 
 _MOST_BLOCKS = 9
 _MOST_LEVELS = 5
@@ -63,9 +64,9 @@ class Levels:
             weights[-1] = 7.0  # one number of everybody needs little
         return np.asarray(weights / weights.sum())
 
-    def measured(
+    def measure(
         self, counts: IntArray, *, bound: int, epsilon: float, source: Randomness
-    ) -> tuple[list[IntArray], list[Spent]]:
+    ) -> tuple[list[IntArray], list[UseOfData]]:
         """The noisy counts of every level, and what each cost."""
         exact = [counts]
         for parent in self.parents[:0:-1]:
@@ -79,7 +80,7 @@ class Levels:
     def _named(self, side: int) -> str:
         return "everybody" if side == 0 else "each" if side == 1 else f"blocks of {side} x {side} cells"
 
-    def consistent(self, noisy: Sequence[IntArray], spent: Sequence[Spent]) -> list[FloatArray]:
+    def consistent(self, noisy: Sequence[IntArray], spent: Sequence[UseOfData]) -> list[FloatArray]:
         """Least squares, not below 0, sums that agree."""
         variances = [np.full(len(one), 2.0 * cost.scale**2) for one, cost in zip(noisy, spent, strict=True)]
         values = [one.astype(np.float64) for one in noisy]
@@ -108,7 +109,7 @@ class Levels:
         return out
 
     def told_apart(
-        self, noisy: Sequence[IntArray], spent: Sequence[Spent], *, confidence: float, least: int
+        self, noisy: Sequence[IntArray], spent: Sequence[UseOfData], *, confidence: float, least: int
     ) -> list[BoolArray]:
         """Which blocks of each level are shown: they cover everything once. Even parts must reach ``least``, too."""
         reached = np.ones(len(noisy[0]), dtype=bool)

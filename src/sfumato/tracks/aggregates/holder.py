@@ -1,6 +1,6 @@
 """A table of everybody for the public, from the raw data of whoever holds it: user-level differential privacy.
 
-What one person adds is bounded (:mod:`.bounded`), the counts get noise by OpenDP (:mod:`.opendp_noise`), and what
+What one person adds is bounded (:mod:`.contributions`), the counts get noise by OpenDP (:mod:`.opendp_noise`), and what
 follows looks at noisy counts only (:mod:`.levels`). What the rows of the table are must be public: cells of a
 rectangle, areas or values that are given. Names that only the data knows are released from a threshold on, for a
 probability δ.
@@ -23,11 +23,12 @@ from sfumato.base.things.grid import Grid
 from sfumato.base.things.guarantees import Guarantee
 from sfumato.base.things.hexagons import HexCells
 from sfumato.tracks.aggregates.bound_choice import SHARE, chosen_bound
-from sfumato.tracks.aggregates.bounded import PARTS, at_most, rows_each, shared_out
+from sfumato.tracks.aggregates.contributions import PARTS, at_most, rows_each, shared_out
 from sfumato.tracks.aggregates.levels import Levels
-from sfumato.tracks.aggregates.opendp_noise import Spent, library_words, noisy_keys, reach_of, seldom_of
+from sfumato.tracks.aggregates.noise_law import UseOfData, reach_of, seldom_of
+from sfumato.tracks.aggregates.opendp_noise import library_words, noisy_keys
 from sfumato.tracks.aggregates.person_rows import Data, PersonRows, TableColumns
-from sfumato.tracks.aggregates.published import Published, Question, Terms, guarantee_of
+from sfumato.tracks.aggregates.public_table import PublicTable, Question, TableTerms, guarantee_of
 from sfumato.tracks.answers.maps.areas import Areas
 from sfumato.tracks.answers.maps.cells import Bounds, Cells, outlines
 from sfumato.tracks.answers.received import check_confidence
@@ -84,7 +85,7 @@ def publish(
     confidence: float = 0.9,
     ledger: HeldLedger | None = None,
     rng: Random = None,
-) -> Published:
+) -> PublicTable:
     """Everybody's heat map, trips from where to where, or how many people were in each area.
 
     ``heatmap`` divides every person over the cells as their rows are (``weight="points"`` counts rows), ``flows``
@@ -161,7 +162,9 @@ class _Asked:
         """Whether every person is divided over the cells, and nobody need be bounded."""
         return self.question == "heatmap" and self.weight == "people"
 
-    def bounded(self, rows: PersonRows, keys: int, source: Randomness) -> tuple[IntArray, int, str, list[Spent], float]:
+    def bound_people(
+        self, rows: PersonRows, keys: int, source: Randomness
+    ) -> tuple[IntArray, int, str, list[UseOfData], float]:
         """Counts of bounded people, the bound, who chose it, what that cost, and the ε left."""
         if self.divided:
             return shared_out(rows, keys), PARTS, "every person weighs the same", [], self.epsilon
@@ -173,7 +176,7 @@ class _Asked:
         chosen = f"chosen from a noisy histogram, for {SHARE:g} of epsilon"
         return at_most(rows, keys, bound, source), bound, chosen, [spent], (1 - SHARE) * self.epsilon
 
-    def of_cells(self, table: TableColumns, cells: Cells, source: Randomness) -> Published:
+    def of_cells(self, table: TableColumns, cells: Cells, source: Randomness) -> PublicTable:
         """Of cells, or of pairs of them."""
         many = cells.cells**2 if self.question == "flows" else cells.cells
         _check_size(many)
@@ -195,7 +198,7 @@ class _Asked:
 
     def of_columns(
         self, table: TableColumns, names: Sequence[str], values: Sequence[str] | None, source: Randomness
-    ) -> Published:
+    ) -> PublicTable:
         """Of texts in a column, or of pairs of them."""
         given = None if values is None else list(dict.fromkeys(text.strip() for text in values if text.strip()))
         rows, texts = table.by_columns(names, given)
@@ -213,12 +216,12 @@ class _Asked:
     def _counted(
         self, rows: PersonRows, keys: int, source: Randomness, cells: Cells | None, kind: Mapping[str, object]
     ) -> _Made:
-        counts, bound, bound_by, spent, left = self.bounded(rows, keys, source)
+        counts, bound, bound_by, spent, left = self.bound_people(rows, keys, source)
         parts = PARTS if self.divided else 1
         levels = Levels.of_grid(cells) if isinstance(cells, Grid) else Levels.one_block(keys)
         if self.question == "counts":  # people in several areas: nothing adds up
             levels = replace(levels, parents=levels.parents[1:], sides=levels.sides[1:])
-        noisy, costs = levels.measured(counts, bound=bound, epsilon=left, source=source)
+        noisy, costs = levels.measure(counts, bound=bound, epsilon=left, source=source)
         least = max(self.least, -(-seldom_of(costs[-1].scale, SELDOM) // parts))
         whole = levels.whole(levels.consistent(noisy, costs), parts)
         terms = self._terms(kind, bound, bound_by, [*spent, *costs], least, source)
@@ -246,7 +249,7 @@ class _Asked:
 
     def _hidden_names(self, rows: PersonRows, source: Randomness, kind: Mapping[str, object]) -> _Made:
         there, key = np.unique(rows.key, return_inverse=True)
-        counts, bound, bound_by, spent, left = self.bounded(PersonRows(rows.person, key), len(there), source)
+        counts, bound, bound_by, spent, left = self.bound_people(PersonRows(rows.person, key), len(there), source)
         found = {int(at): count for at, count in zip(there, counts.tolist(), strict=True) if count}
         assert self.delta is not None
         released, cost = noisy_keys(
@@ -264,11 +267,11 @@ class _Asked:
         kind: Mapping[str, object],
         bound: int,
         bound_by: str,
-        spent: Sequence[Spent],
+        spent: Sequence[UseOfData],
         least: int,
         source: Randomness,
-    ) -> Terms:
-        terms: Terms = {
+    ) -> TableTerms:
+        terms: TableTerms = {
             "question": self.question,
             "counted": "people" if self.divided else _COUNTED[self.question],
             "keys": kind,
@@ -294,7 +297,7 @@ class _Asked:
 class _Made:
     """Counts of the keys ``shown``; ``blocks`` of cells by side, and which of them, where there are several levels."""
 
-    terms: Terms
+    terms: TableTerms
     shown: IntArray
     count: FloatArray
     low: FloatArray
@@ -308,11 +311,11 @@ class _Made:
         *,
         pairs: IntArray | None = None,
         sizes: IntArray | None = None,
-    ) -> Published:
+    ) -> PublicTable:
         """With what the rows are called; counts below the least are blank."""
         few = self.count < self.terms["least"]
         numbers = [np.where(few, np.nan, one) for one in (self.count, self.low, self.high)]
-        made = Published(cells, pairs, names, sizes, numbers[0], numbers[1], numbers[2], self.terms)
+        made = PublicTable(cells, pairs, names, sizes, numbers[0], numbers[1], numbers[2], self.terms)
         found = made.to_table()
         return replace(made, terms=self.terms | {"columns": found.column_names, "rows": found.num_rows})
 

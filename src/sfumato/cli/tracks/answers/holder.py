@@ -16,8 +16,8 @@ from sfumato.base.units import bounds_deg, length_m
 from sfumato.cli import command_of
 from sfumato.cli.output import print_json
 from sfumato.cli.tracks.archive_faces import named_columns
-from sfumato.tracks.aggregates.publish import LEAST, HeldLedger, publish
-from sfumato.tracks.aggregates.published import Question
+from sfumato.tracks.aggregates.holder import LEAST, HeldLedger, publish
+from sfumato.tracks.aggregates.public_table import Question
 from sfumato.tracks.answers.answer_files import check_ending, write_answer, write_picture
 from sfumato.tracks.answers.maps.areas import Areas
 from sfumato.tracks.certificates.document import certificate_beside, certificate_text

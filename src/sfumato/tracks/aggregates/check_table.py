@@ -19,8 +19,8 @@ from sfumato.base.arrays import jsonable
 from sfumato.base.errors import InputError, VerificationFailed
 from sfumato.base.numbers.odds import AS_PROMISED, HARDLY_ANY
 from sfumato.base.units import plain_number
-from sfumato.tracks.aggregates.opendp_noise import Spent, chance_of
-from sfumato.tracks.aggregates.published import KIND, Terms, guarantee_of, notes_of
+from sfumato.tracks.aggregates.noise_law import UseOfData, chance_of
+from sfumato.tracks.aggregates.public_table import KIND, TableTerms, guarantee_of, notes_of
 from sfumato.tracks.answers.answer_files import PLACES, read_answer
 from sfumato.tracks.certificates.document import Written, fields_of, file_facts
 from sfumato.tracks.certificates.verdict import Verdict, check_demands, parse_requirements, refusal
@@ -30,7 +30,7 @@ _ROUNDING = 1e-9
 _UNTOLD = "Noise leaves no trace in a table: that it was drawn, and people bounded, only its publisher can say."
 
 
-def judge_published(
+def judge_table(
     source: str | Path | Written,
     *,
     release: Path,
@@ -43,7 +43,7 @@ def judge_published(
     try:
         document = read_certificate(source)
         checks, notes = check_opening(document, signer, ignore_wording, kind=KIND, format=1)
-        terms = cast(Terms, document)
+        terms = cast(TableTerms, document)
         epsilon, delta = _checked_cost(terms)
         _check_said(document, terms, ignore_wording)
         _check_file(document, release)
@@ -90,8 +90,8 @@ def judge_published(
     )
 
 
-def _checked_cost(terms: Terms) -> tuple[float, float]:
-    uses = [Spent(**use) for use in terms["spent"]]  # type: ignore[arg-type]
+def _checked_cost(terms: TableTerms) -> tuple[float, float]:
+    uses = [UseOfData(**use) for use in terms["spent"]]  # type: ignore[arg-type]
     for use in uses:
         if not (use.bound >= 1 and math.isfinite(use.scale) and use.scale > 0):
             raise VerificationFailed("A use of the data has no bound or no noise.", "The certificate was changed.")
@@ -106,7 +106,7 @@ def _checked_cost(terms: Terms) -> tuple[float, float]:
     return math.fsum(use.epsilon for use in uses), math.fsum(use.delta for use in uses)
 
 
-def _check_said(document: Written, terms: Terms, ignore_wording: bool) -> None:
+def _check_said(document: Written, terms: TableTerms, ignore_wording: bool) -> None:
     said, again = document["guarantee"], jsonable(guarantee_of(terms).to_dict())
     if not isinstance(said, Mapping):
         raise VerificationFailed("The promise is missing.", "The certificate was changed.")
@@ -122,7 +122,7 @@ def _check_file(document: Written, release: Path) -> None:
         )
 
 
-def _broken_rule(terms: Terms, table: pa.Table) -> str | None:
+def _broken_rule(terms: TableTerms, table: pa.Table) -> str | None:
     """What the table holds against its own rules."""
     names, stated = set(table.column_names) - {"geometry"}, set(terms["columns"])
     if names not in (stated, stated - set(PLACES)) or table.num_rows != terms["rows"]:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sfumato.base.errors import InputError
 from sfumato.base.randomness import randomness
 from sfumato.base.things.grid import Grid
-from sfumato.tracks.aggregates.bounded import PARTS, at_most, shared_out
+from sfumato.tracks.aggregates.contributions import PARTS, at_most, shared_out
 from sfumato.tracks.aggregates.person_rows import PersonRows, TableColumns, id_text
 
 KEYS = 6

@@ -27,7 +27,7 @@ SEEDED = "a simulation: noise drawn from a seed"
 SIMULATED = "SIMULATION: a seed was given; whoever knows it takes the noise away. This protects nobody."
 
 
-class Terms(TypedDict):
+class TableTerms(TypedDict):
     """What a certificate says of a table, beside its promise."""
 
     question: Question
@@ -48,7 +48,7 @@ class Terms(TypedDict):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Published(Shown):
+class PublicTable(Shown):
     """Counts of cells, of pairs of cells, or of texts; NaN where a count is too small to be shown.
 
     ``cells`` are the areas that the rows are (the ends of ``pairs``, if there are any); None where ``names`` are texts
@@ -62,7 +62,7 @@ class Published(Shown):
     count: FloatArray
     low: FloatArray
     high: FloatArray
-    terms: Terms
+    terms: TableTerms
 
     drawn_from: ClassVar[str] = "Counts of everybody with differential privacy for each person"
 
@@ -115,7 +115,7 @@ class Published(Shown):
         return with_seal(about, sign)
 
 
-def guarantee_of(terms: Terms) -> Guarantee:
+def guarantee_of(terms: TableTerms) -> Guarantee:
     """The promise, in numbers and in sentences, from what was done."""
     epsilon = math.fsum(float(use["epsilon"]) for use in terms["spent"])  # type: ignore[arg-type]
     delta = math.fsum(float(use["delta"]) for use in terms["spent"])  # type: ignore[arg-type]
@@ -148,7 +148,7 @@ def guarantee_of(terms: Terms) -> Guarantee:
     )
 
 
-def notes_of(terms: Terms) -> tuple[str, ...]:
+def notes_of(terms: TableTerms) -> tuple[str, ...]:
     """The rules by which the table was made, in words."""
     whole = 100 * terms["confidence"]
     lost = (
