@@ -20,9 +20,8 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from sfumato.base.arrays import BoolArray, FloatArray, IntArray
+from sfumato.base.arrays import BoolArray, FloatArray, IntArray, wrap_longitude
 from sfumato.base.errors import InputError
-from sfumato.base.things.frames import wrap_longitude
 from sfumato.tracks.answers.maps.cells import Cells
 from sfumato.tracks.io.draft import Reading, plain
 from sfumato.tracks.io.tables.columns import (
