@@ -36,8 +36,10 @@ _B2, _B4 = 3.0 / 2.0 * _N - 27.0 / 32.0 * _N**3, 21.0 / 16.0 * _N**2 - 55.0 / 32
 _B6, _B8 = 151.0 / 96.0 * _N**3, 1097.0 / 512.0 * _N**4
 _DEGREE = math.pi / 180.0
 _TO_DEGREES, _PER_ARC, _PER_A, _PER_E = 1.0 / _DEGREE, 1.0 / _ARC, 1.0 / _A, 1.0 / (1.0 - _E2)  # dividing is slow
+_WHOLE = 1.5 * 2.0**52  # added and taken away again, it leaves the nearest whole number
 MOST_LATITUDE = 88
 BLOCK = 1024
+LEAST_DEGREE_M = 110_574.0  # of latitude, at the equator; one of longitude is more, times the cosine
 FARTHEST = 2.0  # degrees of longitude from the middle of the cell it came from
 
 
@@ -146,6 +148,43 @@ def _within(block: FloatArray, count: int, south: float, size_m: float, grid_m: 
         inside &= (-0.5 + wide < offset) & (offset < 0.5 - wide)
         block[4 * BLOCK + i] = np.rint(new_lat * 1e7) / 1e7 if near & inside else math.nan
         block[5 * BLOCK + i] = np.rint((west + 0.5 + offset) * 1e7) / 1e7
+
+
+@compile_loop(nogil=True, error_model="numpy")
+def _beside_nodes(block: FloatArray, count: int, south: float, grid_m: float, slack_deg: float) -> None:
+    """Whether points of one whole degree of latitude lie within a slack of a node, as 1 or 0, in the last row.
+
+    The first two rows are latitudes and, from the middle of each point's cell, longitudes. No branch, as above.
+    """
+    phi0 = (south + 0.5) * _DEGREE
+    sine0, cosine0, origin = math.sin(phi0), math.cos(phi0), _ARC * _rectifying(phi0)
+    slack_m, per = slack_deg * LEAST_DEGREE_M - 1e-6, 1.0 / grid_m
+    for i in range(count):
+        lat = block[i]
+        sine, cosine = _turned(sine0, cosine0, (lat - (south + 0.5)) * _DEGREE)
+        east, north = _forward(sine, cosine, lat * _DEGREE, block[BLOCK + i] * _DEGREE)
+        east, north = east * per, (north - origin) * per
+        off_e = abs(east - ((east + _WHOLE) - _WHOLE)) * grid_m
+        off_n = abs(north - ((north + _WHOLE) - _WHOLE)) * grid_m
+        # The frame's axes are turned by less than 0.5°, whose sine is below 0.01.
+        near = (off_n + 0.01 * off_e < slack_m) & (off_e + 0.01 * off_n < slack_m * cosine)
+        block[2 * BLOCK + i] = 1.0 if near else 0.0
+
+
+@compile_loop(nogil=True)
+def beside_nodes(lat_deg: FloatArray, lon_deg: FloatArray, grid_m: float, slack_deg: float, out: BoolArray) -> None:
+    """Marks points that surely lie within a slack of the nearest node of their cell's grid, in both coordinates."""
+    block, first = np.empty(3 * BLOCK), 0
+    while first < lat_deg.size:
+        south, i = math.floor(lat_deg[first]), first
+        while i < min(first + BLOCK, lat_deg.size) and south <= lat_deg[i] < south + 1.0:
+            block[i - first], block[BLOCK + i - first] = lat_deg[i], lon_deg[i] - math.floor(lon_deg[i]) - 0.5
+            i += 1
+        _beside_nodes(block, i - first, float(south), grid_m, slack_deg)
+        for k in range(i - first):
+            inside = -MOST_LATITUDE < lat_deg[first + k] < MOST_LATITUDE and -180.0 <= lon_deg[first + k] < 180.0
+            out[first + k] = inside and block[2 * BLOCK + k] > 0.0
+        first = max(i, first + 1)
 
 
 @compile_loop(nogil=True)

@@ -20,6 +20,7 @@ from sfumato.base.arrays import FloatArray, jsonable
 from sfumato.base.errors import InputError, NotCertified, VerificationFailed
 from sfumato.base.randomness import stream_words
 from sfumato.base.things.frames import frame_for, snap
+from sfumato.base.things.frames_loops import beside_nodes
 from sfumato.base.things.guarantees import Guarantee
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import format_length, length_option
@@ -321,9 +322,13 @@ def _check_source(terms: Terms) -> None:
 def check_grid(released: Released, snap_m: float) -> None:
     """Refuse positions that are not on the public grid."""
     for lat, lon in zip(released.lat_deg, released.lon_deg, strict=True):
-        again = snap(lat, lon, snap_m)
-        off = np.flatnonzero(np.maximum(np.abs(again[0] - lat), np.abs(again[1] - lon)) > 1.5e-7)
-        off = off[[not _on_a_neighbours_grid(lat[i], lon[i], snap_m) for i in off]] if off.size else off
+        near = np.zeros(len(lat), dtype=np.bool_)
+        beside_nodes(lat, lon, snap_m, SAME_DEG - 5e-8, near)
+        off = np.flatnonzero(~near)
+        if off.size:
+            again = snap(lat[off], lon[off], snap_m)
+            off = off[np.maximum(np.abs(again[0] - lat[off]), np.abs(again[1] - lon[off])) > SAME_DEG]
+            off = off[[not _on_a_neighbours_grid(lat[i], lon[i], snap_m) for i in off]] if off.size else off
         if off.size:
             raise VerificationFailed(
                 f"{off.size} released position(s) are not on the stated {snap_m:g} m grid.",

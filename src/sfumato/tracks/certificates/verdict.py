@@ -38,9 +38,9 @@ from sfumato.tracks.certificates.document import (
 from sfumato.tracks.certificates.person_ids import StatedIds, given_among
 from sfumato.tracks.certificates.roughness import (
     LOOKED_AT_PEOPLE,
-    TESTED_PEOPLE,
     Answer,
     chosen_tracks,
+    looked_at_words,
     plausible_release,
     shared_moments,
 )
@@ -201,7 +201,7 @@ def judge(
         reasons=reasons,
         wording_checked=found.wording_checked,
         checks=found.checks,
-        notes=(*found.notes, *([f"Looked at the tracks of {TESTED_PEOPLE} people, by a public hash."] if many else [])),
+        notes=(*found.notes, *([f"Looked at {looked_at_words(looked_at)}."] if many else [])),
         points_read=PointsRead.of(trace for _, trace in people),
         vouched=signer is not None,
         shared=shared_moments(record, [trace for _, trace in people]),

@@ -23,7 +23,13 @@ from sfumato.tracks.certificates.build import ReleasedFiles
 from sfumato.tracks.certificates.clean import more_than_certified
 from sfumato.tracks.certificates.document import SEAL, SIGNATURE, Certificate, with_seal, worst_odds
 from sfumato.tracks.certificates.person_ids import StatedIds, given_among
-from sfumato.tracks.certificates.roughness import Answer, chosen_tracks, plausible_release, public_hash
+from sfumato.tracks.certificates.roughness import (
+    Answer,
+    chosen_tracks,
+    looked_at_words,
+    plausible_release,
+    public_hash,
+)
 from sfumato.tracks.certificates.sign import check_signer
 from sfumato.tracks.certificates.verdict import (
     WITHHELD,
@@ -344,8 +350,6 @@ def _parts_looked_at(document: FolderDocument, folder: Path, *, timed: bool) -> 
         looked.without_times(noise=document["noise"] is not None)
     else:
         looked.hold(document["noise"], longest, some=True)
-    parts, tested = len(document["files"]), len(longest)
-    looked.notes = (
-        f"Looked into {len(chosen)} of {parts} parts, and at the tracks of {tested} people, by a public hash.",
-    )
+    parts = len(document["files"])
+    looked.notes = (f"Looked into {len(chosen)} of {parts} parts, and at {looked_at_words(longest)}.",)
     return looked

@@ -43,7 +43,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -52,13 +52,15 @@ import scipy
 from sfumato.base.arrays import FloatArray, IntArray, distinct, evenly, whitening
 from sfumato.base.numbers.planar_laplace_noise import planar_laplace_noise
 from sfumato.tracks.priors.kernels import Kernel
-from sfumato.tracks.priors.statespace import innovations, is_markov, markov_form
+from sfumato.tracks.priors.markov_windows import WINDOW, whiten_windows
+from sfumato.tracks.priors.statespace import Markov, innovations, is_markov, markov_form, sample
 
 REFUSED_BELOW = 1e-4
 ENOUGH_POWER = 0.9
 PLANE_SLACK = 0.01  # metres of a path laid out in a plane, relative
 DENSE_TIMES = 300
-WINDOW, STRETCH, MOST_STRETCHES, MEANS = 5, 400, 16, (1, 4, 8, 16)
+STRETCH, MOST_STRETCHES, MEANS = 400, 16, (1, 4, 8, 16)
+_LEAST_WHITE = 1e-9  # of the variance: with less, windows are whitened densely
 STRIDES = (1, 2, 3, 4)
 FINEST_GRID_M = 1e-3  # positions are written no finer
 TOWN_SPEED_M_S, TOWN_TURN_S = 8.0, 30.0
@@ -151,6 +153,9 @@ class GaussianRoughness(Roughness):
         return np.minimum(1.0, len(told) * np.min(told, axis=0)) if told else None
 
     def noise(self, count: int, rng: np.random.Generator) -> FloatArray:
+        if is_markov(self.kernel):
+            drawn = sample(self.times_s, self.kernel, coordinates=2 * count, rng=rng)
+            return drawn.reshape(self.times_s.size, 2, count)
         covariance = self.kernel.covariance(self.times_s)
         values, vectors = np.linalg.eigh(covariance)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
@@ -191,7 +196,37 @@ class GaussianRoughness(Roughness):
 
     def _from_point_to_point(self, paths: FloatArray) -> FloatArray | None:
         """Fisher's sum of what is left after a straight line in each window, in every stretch."""
-        terms = []
+        form = markov_form(self.kernel) if is_markov(self.kernel) else None
+        if form is None or form.white_m2 <= _LEAST_WHITE * self.kernel.variance_m2:
+            return _least_of_runs(self._from_point_to_point_densely(paths))
+        looks = [(first, stride, among) for first, stride in _strides(self.times_s.size) for among in MEANS]
+        return self._windows(paths, form, looks)
+
+    def _by_white_share(self, paths: FloatArray) -> FloatArray | None:
+        """The same sum over the white share, in windows of all points and of every second to fourth."""
+        if not (self.white_m2 > 0 and _fine(self.snap_m, self.white_m2)):
+            return None
+        alone = Markov(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0), self.white_m2)
+        return self._windows(paths, alone, [(first, stride, 1) for stride in STRIDES for first in range(stride)])
+
+    def _windows(self, paths: FloatArray, form: Markov, looks: list[tuple[int, int, int]]) -> FloatArray | None:
+        """Fisher's sums over the windows of moments from a first one on, by strides, in means of so many."""
+        n, axes, count = paths.shape
+        columns, moving = np.ascontiguousarray(paths.reshape(n, -1)), form.rates_per_s > 0  # lines are no constants
+        states, rates, variances = (part[moving] for part in form[:3])
+        half_step, terms = max(self.snap_m, FINEST_GRID_M) / 2, []
+        for first, stride, among in looks:
+            if len(range(first, n, stride)) < 3 * among:
+                continue
+            form = Markov(states, rates, variances, form.white_m2)
+            left, moved = whiten_windows(self.times_s, first, stride, columns, form, among, half_step)
+            each = _surprise((1 + PLANE_SLACK) * np.abs(left) + moved[:, :, None])
+            kept = each.shape[1]
+            terms.append((each.reshape(len(each), kept * axes, count).sum(axis=1), kept * axes))
+        return _least_of_runs(terms)
+
+    def _from_point_to_point_densely(self, paths: FloatArray) -> Iterator[tuple[FloatArray, int]]:
+        """The same terms where the noise is no Markov process with a white share, by factors of its covariance."""
         for stretch in _stretches(self.times_s.size):
             covariance = self.kernel.covariance(self.times_s[stretch])
             for looks, rows in _looks(self.times_s[stretch]):
@@ -203,19 +238,7 @@ class GaussianRoughness(Roughness):
                 sizes = (1 + PLANE_SLACK) * np.abs(np.tensordot(whitened, paths[stretch], axes=1)) + moved
                 window = rows if len(whitened) == len(looks) else len(whitened)  # directions without noise are left out
                 each = _surprise(sizes).reshape(-1, window, *sizes.shape[1:])
-                terms.append((each.sum(axis=(1, 2)), each.shape[1] * each.shape[2]))
-        return _least_of_runs(terms)
-
-    def _by_white_share(self, paths: FloatArray) -> FloatArray | None:
-        """The same sum over the white share, in windows of all points and of every second to fourth."""
-        if not (self.white_m2 > 0 and _fine(self.snap_m, self.white_m2)):
-            return None
-        terms = [
-            _windows(self.times_s[first::stride], paths[first::stride], math.sqrt(self.white_m2), self.snap_m)
-            for stride in STRIDES
-            for first in range(stride)
-        ]
-        return _least_of_runs([one for one in terms if one is not None])
+                yield each.sum(axis=(1, 2)), each.shape[1] * each.shape[2]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -253,17 +276,6 @@ def _surprise(sizes: FloatArray) -> FloatArray:
     return np.asarray(-np.log(np.maximum(scipy.special.erf(sizes / math.sqrt(2)), 1e-300)))
 
 
-def _windows(times: FloatArray, paths: FloatArray, sd_m: float, snap_m: float) -> tuple[FloatArray, int] | None:
-    """(windows, paths): Fisher's sum of what is left after a straight line in each window of five; and its degrees."""
-    if times.size < 3:
-        return None
-    rows, axes, count = _left_of_lines(times), *paths.shape[1:]
-    windows, kept, size = rows.shape
-    left = np.abs(rows @ paths[-windows * size :].reshape(windows, size, axes * count)).reshape(-1, kept, axes, count)
-    moved = np.abs(rows).sum(axis=2)[:, :, None, None] * max(snap_m, FINEST_GRID_M) / 2
-    return _surprise(((1 + PLANE_SLACK) * left + moved) / sd_m).sum(axis=(1, 2)), axes * kept
-
-
 def _left_of_lines(times: FloatArray) -> FloatArray:
     """(windows, rows, moments): orthonormal rows that see no straight line in any window of five, up to the last."""
     size = min(WINDOW, times.size)
@@ -276,7 +288,7 @@ def _left_of_lines(times: FloatArray) -> FloatArray:
     return np.asarray(basis[:, :, 2:].transpose(0, 2, 1))
 
 
-def _least_of_runs(terms: list[tuple[FloatArray, int]]) -> FloatArray | None:
+def _least_of_runs(terms: Iterable[tuple[FloatArray, int]]) -> FloatArray | None:
     """The least p-value of sums over 1, 4, 16 ... windows in a row, half overlapping, and of all.
 
     Lengths between powers of two have the same share of the error, and each of their runs the same share of that
@@ -318,10 +330,14 @@ def spread_out(times_s: FloatArray, slot_s: float) -> FloatArray:
     return np.asarray(times_s + slot_s * within / counts[back])
 
 
+def _strides(points: int) -> list[tuple[int, int]]:
+    """First moments and steps: all moments, every second from both, every fourth, sixteenth ..."""
+    return [(0, 1), (0, 2), (1, 2), *((0, 4**power) for power in range(1, max(1, points).bit_length() // 2 + 1))]
+
+
 def _stretches(points: int) -> Iterator[IntArray]:
-    """Runs of at most 400 moments, at most sixteen from first to last; of all, every second, fourth, sixteenth ..."""
-    sparser = [(0, 4**power) for power in range(1, max(1, points).bit_length() // 2 + 1)]
-    for first, step in [(0, 1), (0, 2), (1, 2), *sparser]:
+    """Runs of at most 400 moments, at most sixteen from first to last, of each stride."""
+    for first, step in _strides(points):
         moments = np.arange(first, points, step)
         wanted = min(MOST_STRETCHES, -(-moments.size // STRETCH))
         for start in np.linspace(0, max(0, moments.size - STRETCH), wanted).astype(np.int64):

@@ -82,13 +82,14 @@ def _check_parts(document: FolderDocument, folder: Path, snap_m: float | None, s
     """How points are spread over people, counted again; and whether positions could be held against the grid."""
     points_of: Counter[int] = Counter()
     where: dict[str, str] = {}
+    people = [document["columns"]["id"]] if "id" in document["columns"] else None
     gridded, timed = True, Times.parse(str(document["times"]["released"])).shown
     shown = set(document["columns"].values()) | set(document["kept"])
     if not timed:
         shown.discard(document["columns"].get("time"))
     for file in document["files"]:
         path, rows, counts = folder / str(file["name"]), 0, Counter[str]()
-        with pq.ParquetFile(path) as part:
+        with pq.ParquetFile(path, read_dictionary=people) as part:
             if set(part.schema_arrow.names) != shown:
                 raise VerificationFailed(f"{file['name']} holds other columns than the certificate names.", _LOST)
             for batch in part.iter_batches(ROUND_ROWS):
@@ -109,18 +110,17 @@ def _check_rows(
 ) -> bool:
     columns = dict(document["columns"])
     person = columns.get("id")
-    if person is None:
-        counts[""] += table.num_rows
-    else:
-        for count in table.column(person).value_counts().to_pylist():
-            counts[str(count["values"])] += count["counts"]
     if snap_m is None:
+        names = [{"values": "", "counts": table.num_rows}]
+        for count in names if person is None else table.column(person).value_counts().to_pylist():
+            counts[str(count["values"])] += count["counts"]
         return True
     layout = Layout.of(table.schema, columns=columns, zone="UTC", one_person=person is None)
     rows = read_rows(table, layout)
     if rows.faults.any():
         raise VerificationFailed("A part holds rows without a position, a time or a person.", _LOST)
     order, starts = by_person(rows.codes, len(rows.labels))
+    counts.update(dict(zip(rows.labels, np.diff(starts).tolist(), strict=True)))
     sample.add(rows.labels, starts, rows.times_ms[order])
     where = [columns[role] for role in ("lat", "lon", "geometry") if role in columns]
     exact = all(seven_decimals(table.schema.field(name)) for name in where)
