@@ -15,6 +15,15 @@ import sfumato as sf
 from sfumato.base.things.frames import snap
 from sfumato.base.things.traces import Trace
 from sfumato.cli import app
+from sfumato.tracks.certificates.document import Certificate
+from sfumato.tracks.certificates.roughness import (
+    TESTED_PEOPLE,
+    TESTED_POINTS,
+    chosen_tracks,
+    looked_at_words,
+    plausible_release,
+)
+from sfumato.tracks.noise.plausibility import GaussianRoughness
 from sfumato.tracks.people import noise as drawing
 from sfumato.tracks.people.noise import Noise, PeopleRows
 
@@ -159,3 +168,41 @@ def test_hidden_places_are_judged_by_the_same_verdict(tmp_path: Path) -> None:
     done = command("verify", tmp_path / "out.json", "--release", tmp_path / "out", "--require", "odds=5")
     assert done.exit_code == 1
     assert "odds: it states no noise" in done.output
+
+
+def test_of_many_people_so_many_points_in_a_row_are_tested_as_a_public_hash_says() -> None:
+    times = np.arange(9000) * 10.0
+    tracks = [
+        (f"p{k}", Trace(np.full(9000 - 100 * k, 48.0), np.full(9000 - 100 * k, 2.0), times[: 9000 - 100 * k]))
+        for k in range(30)
+    ]
+    chosen = chosen_tracks(tracks)
+    assert [len(track) for track in chosen] == [TESTED_POINTS] * TESTED_PEOPLE
+    assert all(np.all(np.diff(track.times_s) == 10.0) for track in chosen)
+    begins = [track.times_s[0] for track in chosen]
+    assert len(set(begins)) > 4
+    assert begins == [track.times_s[0] for track in chosen_tracks(tracks[::-1])]
+    assert len(chosen_tracks([*tracks[:1], ("q", tracks[1][1])])) == 2
+    assert "40,000 points in the tracks of 8 people" in looked_at_words(chosen)
+
+
+def test_power_is_found_for_the_densest_of_many_tracks_and_for_others_until_there_is_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One that would be refused is enough; eight powers took most of the time of a dataset's verdict."""
+    done = [sf.protect(ride(town(1, points)), rng=k) for k, points in enumerate((240, 240, 240))]
+    two_hours = sf.protect(Trace(np.full(60, 48.8), np.full(60, 2.3), np.arange(60) * 7200.0), rng=9)
+    found, asked = GaussianRoughness.power, list[float]()
+
+    def counted(self: GaussianRoughness, refused_below: float) -> dict[str, float]:
+        asked.append(float(np.median(np.diff(self.times_s))))
+        return found(self, refused_below)
+
+    monkeypatch.setattr(GaussianRoughness, "power", counted)
+    record = Certificate.of(done[0].certificate)
+    answer, why, _ = plausible_release(record, [two_hours.release, *(one.release for one in done)], some=True)
+    assert answer is True, why
+    assert asked == [10.0]
+    asked.clear()
+    assert plausible_release(record, [two_hours.release, done[0].release])[0] is None
+    assert asked == [7200.0, 10.0]

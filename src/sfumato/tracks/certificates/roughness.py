@@ -26,11 +26,11 @@ from sfumato.tracks.noise.plausibility import (
 from sfumato.tracks.plan import Times
 
 Answer = bool | None  # None: cannot be told
-LOOKED_AT_PEOPLE, TESTED_PEOPLE, TESTED_POINTS = 100, 8, 6400  # of many people
+LOOKED_AT_PEOPLE, TESTED_PEOPLE, TESTED_POINTS = 100, 8, 5000  # of many people
 
 
 def chosen_tracks(people: Sequence[tuple[str | None, Trace]]) -> list[Trace]:
-    """The longest tracks of a hundred people whom a public hash of their ids chooses; of longer ones, 6,400 points.
+    """The longest tracks of a hundred people whom a public hash of their ids chooses; of longer ones, 5,000 points.
 
     These are in a row, from where the hash says.
     """

@@ -14,9 +14,11 @@ it can only add. Three looks, each a p-value; the smallest, times three, is the 
   e = L⁻¹Cy has independent coordinates N(c, 1), and |N(c, 1)| is stochastically larger than |N(0, 1)|. So
   T = -Σ log P(|N(0, 1)| ≤ |e|), over any windows in a row, is stochastically smaller than a gamma variable of as many
   degrees as coordinates (Fisher's sum). A coordinate that the path dominates adds nothing to T, and so takes nothing
-  from it: a stop at a light speaks however fast the ride is. The same of the means of four, eight and sixteen
-  points, in which white noise is averaged away and slow noise is not; all of it in stretches of four hundred moments,
-  and of every second, fourth, sixteenth ... moment;
+  from it: a stop at a light speaks however fast the ride is. Of each window the rows are polynomials of time from the
+  highest degree down: a path that turns slowly is in the last ones. The same of the means of four, eight and sixteen
+  points, in which white noise is averaged away and slow noise is not; and of every second, fourth, sixteenth ...
+  moment. Noise that is a Markov process is whitened in one pass (:mod:`sfumato.tracks.priors.markov_windows`), other
+  noise in stretches of four hundred moments;
 * by the white share alone, in *every* window, of all points and of every second, third and fourth: z holds
   w ~ N(0, ψo I) independent of all else, so e = Cy/√(ψo) is N(c, I) given the rest, and the same sum holds whatever
   the times are. Points whose times are not shown are found by it: released as coarse, every point of a slot holds
@@ -60,7 +62,7 @@ ENOUGH_POWER = 0.9
 PLANE_SLACK = 0.01  # metres of a path laid out in a plane, relative
 DENSE_TIMES = 300
 STRETCH, MOST_STRETCHES, MEANS = 400, 16, (1, 4, 8, 16)
-_LEAST_WHITE = 1e-9  # of the variance: with less, windows are whitened densely
+_LEAST_WHITE = 1e-3  # of the variance: with less, what rounding does is bounded too roughly in one pass
 STRIDES = (1, 2, 3, 4)
 FINEST_GRID_M = 1e-3  # positions are written no finer
 TOWN_SPEED_M_S, TOWN_TURN_S = 8.0, 30.0
@@ -213,12 +215,11 @@ class GaussianRoughness(Roughness):
         """Fisher's sums over the windows of moments from a first one on, by strides, in means of so many."""
         n, axes, count = paths.shape
         columns, moving = np.ascontiguousarray(paths.reshape(n, -1)), form.rates_per_s > 0  # lines are no constants
-        states, rates, variances = (part[moving] for part in form[:3])
+        form = Markov(form.states[moving], form.rates_per_s[moving], form.variances_m2[moving], form.white_m2)
         half_step, terms = max(self.snap_m, FINEST_GRID_M) / 2, []
         for first, stride, among in looks:
             if len(range(first, n, stride)) < 3 * among:
                 continue
-            form = Markov(states, rates, variances, form.white_m2)
             left, moved = whiten_windows(self.times_s, first, stride, columns, form, among, half_step)
             each = _surprise((1 + PLANE_SLACK) * np.abs(left) + moved[:, :, None])
             kept = each.shape[1]
