@@ -4,19 +4,23 @@ import { button, element } from "./dom.js";
 import { campaign } from "./operate/campaign.js";
 import { create } from "./operate/create.js";
 import { labelled } from "./operate/fields.js";
-import { attempt, sayNoMore, show, where } from "./operate/frame.js";
+import { attempt, show, tellNoMore, where } from "./operate/frame.js";
 import { list } from "./operate/list.js";
 import { server } from "./operate/server.js";
 import { Refused, signedIn, signIn, signOut } from "./operate/session.js";
+import { say } from "./operate/words.js";
 
 const nav = document.querySelector("header nav") ?? document.body;
 const ways = [
-  element("a", { href: "#/" }, "Campaigns"),
-  element("a", { href: "#/new" }, "New campaign"),
-  element("a", { href: "#/server" }, "Server"),
-  button("Sign out", leave, { class: "quiet", id: "sign-out" }),
+  element("a", { href: "#/" }, say("campaigns")),
+  element("a", { href: "#/new" }, say("new_campaign")),
+  element("a", { href: "#/server" }, say("server")),
+  button(say("sign_out"), leave, { class: "quiet", id: "sign-out" }),
 ];
-nav.append(...ways);
+const switches = nav.querySelectorAll<HTMLAnchorElement>(".languages a");
+const others = nav.querySelector(".languages");
+if (others) others.before(...ways);
+else nav.append(...ways);
 
 function leave(): void {
   signOut();
@@ -32,15 +36,11 @@ function door(): void {
     spellcheck: "false",
     required: "",
   });
-  const enter = button("Sign in", () => undefined, { type: "submit" });
+  const enter = button(say("sign_in"), () => undefined, { type: "submit" });
   const form = element(
     "form",
     { class: "form card" },
-    labelled(
-      "The operator's token",
-      token,
-      "sfumato serve printed it at its first start (or wrote it to --token-file). It stays in this tab until you close it.",
-    ),
+    labelled("token", token),
     element("div", { class: "buttons" }, enter),
   );
   form.addEventListener("submit", (event) => {
@@ -48,15 +48,16 @@ function door(): void {
     void attempt(async () => {
       const who = await signIn(token.value.trim());
       await screen();
-      return `Signed in as ${who}.`;
+      return say("signed_in", { who });
     }, enter);
   });
-  show(where(), "Operate this collector", form);
+  show(where(), say("operate"), form);
   token.focus();
 }
 
 async function screen(): Promise<void> {
   for (const way of ways) way.hidden = !signedIn();
+  for (const other of switches) other.hash = location.hash;
   if (!signedIn()) return door();
   const [, part = "", name = ""] = location.hash.split("/");
   for (const way of ways) {
@@ -82,13 +83,13 @@ async function screen(): Promise<void> {
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     if (error.status !== 401)
-      show(where(), "Not there", element("p", {}, element("a", { href: "#/" }, "All campaigns")));
+      show(where(), say("not_there"), element("p", {}, element("a", { href: "#/" }, say("all_campaigns"))));
     await attempt(() => Promise.reject(error));
   }
 }
 
 addEventListener("hashchange", () => {
-  sayNoMore();
+  tellNoMore();
   void screen();
 });
 addEventListener("signed-out", () => void screen());

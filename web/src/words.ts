@@ -9,37 +9,53 @@ const FILES: Record<string, () => Promise<{ default: Words }>> = {
   es: () => import("../../src/sfumato/collect/service/pages/words/es.json"),
 };
 
-export interface Tongue {
+export type Values = Readonly<Record<string, string | number>>;
+
+/** Numbers and lengths as a language writes them. */
+export interface Written {
   readonly language: string;
-  /** A text with its {placeholders} filled in. */
-  say(key: Key, values?: Readonly<Record<string, string | number>>): string;
   number(value: number, digits?: number): string;
   /** A whole number, all of its digits. */
   count(value: number): string;
-  reports(count: number): string;
   length(metres: number): string;
   percent(share: number): string;
 }
 
-export async function tongue(language = document.documentElement.lang): Promise<Tongue> {
-  const known = language in FILES ? language : "en";
-  const { default: texts } = await FILES[known]!();
+export interface Tongue extends Written {
+  /** A text with its {placeholders} filled in. */
+  say(key: Key, values?: Values): string;
+  reports(count: number): string;
+}
+
+/** The page's language, if there are words in it. */
+export function spoken(language = document.documentElement.lang): string {
+  return language in FILES ? language : "en";
+}
+
+export const filled = (text: string, values: Values) =>
+  text.replace(/\{(\w+)\}/g, (_, name: string) => String(values[name] ?? ""));
+
+export function written(language: string): Written {
   const number = (value: number, digits = 3) =>
-    Number(value.toPrecision(digits)).toLocaleString(known, { maximumSignificantDigits: digits });
-  const say: Tongue["say"] = (key, values = {}) =>
-    texts[key].replace(/\{(\w+)\}/g, (_, name: string) => String(values[name] ?? ""));
-  const count = (value: number) => value.toLocaleString(known);
+    Number(value.toPrecision(digits)).toLocaleString(language, { maximumSignificantDigits: digits });
   const percent = (share: number) =>
     share >= 0.001
-      ? `${(100 * share).toLocaleString(known, { minimumFractionDigits: 1, maximumFractionDigits: 1 })} %`
+      ? `${(100 * share).toLocaleString(language, { minimumFractionDigits: 1, maximumFractionDigits: 1 })} %`
       : `${number(100 * share, 2)} %`;
   return {
-    language: known,
-    say,
+    language,
     number,
-    count,
-    reports: (many) => (many === 1 ? say("reports_one") : say("reports_many", { count: count(many) })),
+    count: (value) => value.toLocaleString(language),
     percent,
     length: (metres) => (metres >= 1000 ? `${number(metres / 1000, 2)} km` : `${number(metres, 2)} m`),
   };
+}
+
+export async function tongue(language = spoken()): Promise<Tongue> {
+  const { default: texts } = await FILES[language]!();
+  const numbers = written(language);
+  const say: Tongue["say"] = (key, values = {}) => filled(texts[key], values);
+  const reports = (many: number) =>
+    many === 1 ? say("reports_one") : say("reports_many", { count: numbers.count(many) });
+  return { ...numbers, say, reports };
 }

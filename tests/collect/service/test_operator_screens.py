@@ -13,7 +13,8 @@ from collector_harness import client, create, fill, operator, refused, run
 from qr_reader import modules_of_svg, read_qr
 from starlette.testclient import TestClient
 
-from sfumato.collect.service.pages.privacy import LANGUAGES, _lines
+from sfumato.collect.service.pages.privacy import _lines
+from sfumato.collect.service.sentences import LANGUAGES
 from sfumato.collect.service.store.backup import restore
 
 LYON = {"south": 45.70, "west": 4.78, "north": 45.80, "east": 4.92, "cell_size_m": 500.0}

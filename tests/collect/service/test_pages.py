@@ -24,7 +24,8 @@ from sfumato.collect.service.models.kept import (
 from sfumato.collect.service.models.replies import AreaView, DashboardCampaignView, EstimatedCycleView, OpenCycleView
 from sfumato.collect.service.pages import layout, svg_maps
 from sfumato.collect.service.pages.layout import text
-from sfumato.collect.service.pages.words import LANGUAGES, chosen_language, headline, words
+from sfumato.collect.service.pages.words import headline, words
+from sfumato.collect.service.sentences import LANGUAGES, chosen_language
 
 ROOT = Path(__file__).resolve().parents[3]
 GRID = Grid.from_bounds(48.8286, 2.2855, 48.8798, 2.3909, shape=(6, 8))

@@ -11,11 +11,12 @@ import type {
 } from "../../../clients/js/src/api.js";
 import { button, element, numbers } from "../dom.js";
 import { confirmed } from "./confirm.js";
-import { choice, dayOf, endOfDay, LANGUAGES, labelled, text, when } from "./fields.js";
+import { choice, dayOf, endOfDay, LANGUAGES, labelled, text } from "./fields.js";
 import { actButton, attempt, card, show, table } from "./frame.js";
 import { STATES } from "./list.js";
 import { ask } from "./session.js";
 import { share } from "./share.js";
+import { count, decimal, known, length, many, say, when } from "./words.js";
 
 export async function campaign(name: string): Promise<void> {
   const [{ campaign: one }, { history }, { entries }] = await Promise.all([
@@ -28,34 +29,47 @@ export async function campaign(name: string): Promise<void> {
     `#/c/${name}`,
     one.title,
     element("p", { class: "lead", id: "state", "data-state": one.state }, STATES[one.state], ended(one)),
-    card("standing", "How it stands", standing(one, history), links(name, history)),
-    card("acts", "What you can do", ...acts(one, history)),
+    card("standing", say("standing"), standing(one, history), links(name, history)),
+    card("acts", say("acts"), ...acts(one, history)),
     ...(alive ? await share(one) : []),
-    ...(one.state === "archived" ? [] : [card("texts", "What is said about it", texts(one))]),
-    card("log", "Who did what", log(entries)),
+    ...(one.state === "archived" ? [] : [card("texts", say("texts"), texts(one))]),
+    card("log", say("log"), log(entries)),
   );
 }
 
 const ended = ({ ends_at_s, state }: CampaignView) =>
-  ends_at_s && (state === "running" || state === "paused") ? ` · ends by itself ${when(ends_at_s)}` : "";
+  ends_at_s && (state === "running" || state === "paused")
+    ? ` · ${say("ends_by_itself", { when: when(ends_at_s) })}`
+    : "";
 
 function standing(one: CampaignView, history: ClosedCycleView[]): HTMLElement {
   const reports = history.reduce((sum, cycle) => sum + cycle.reports, 0);
   const alive = one.state === "running" || one.state === "paused";
   return numbers([
-    ["Published cycles", String(history.length), `${reports.toLocaleString("en")} reports in them`],
+    [say("published_cycles"), count(history.length), say("reports_in_them", { reports: many("reports", reports) })],
     ...(alive
       ? ([
-          ["Open cycle", String(one.cycle.number), `${one.cycle.reports ?? 0} reports, told to operators only`],
           [
-            "Due",
+            say("open_cycle"),
+            count(one.cycle.number),
+            say("told_to_operators", { reports: many("reports", one.cycle.reports ?? 0) }),
+          ],
+          [
+            say("due"),
             when(one.cycle.due_at_s),
-            `not before ${one.minimum_tickets} people took part, nor before ${when(one.cycle.opened_at_s + one.minimum_cycle_s)}`,
+            say("due_not_before", {
+              people: count(one.minimum_tickets),
+              when: when(one.cycle.opened_at_s + one.minimum_cycle_s),
+            }),
           ],
         ] as [string, string, string][])
       : []),
-    ["Each report costs", `${one.two_beta_per_km.toLocaleString("en")} per km`, "at most; it never changes"],
-    ["Area", `${one.cells.toLocaleString("en")} cells`, `${Math.round(one.grid.cell_width)} m wide`],
+    [say("each_costs"), say("per_km", { level: decimal(one.two_beta_per_km, 4) }), say("each_costs_about")],
+    [
+      say("area_word"),
+      say("so_many_cells", { cells: count(one.cells) }),
+      say("so_wide", { width: length(one.grid.cell_width) }),
+    ],
   ]);
 }
 
@@ -67,10 +81,10 @@ function links(name: string, history: ClosedCycleView[]): HTMLElement {
   return element(
     "p",
     { id: "links" },
-    element("a", { href: `/campaigns/${name}` }, "The page people see"),
+    element("a", { href: `/campaigns/${name}` }, say("page_people_see")),
     " · ",
-    element("a", { href: `/campaigns/${name}/dashboard` }, "The map"),
-    ...(history.length ? [" · The map as a file: ", ...between] : []),
+    element("a", { href: `/campaigns/${name}/dashboard` }, say("the_map")),
+    ...(history.length ? [` · ${say("map_as_file")} `, ...between] : []),
   );
 }
 
@@ -92,80 +106,68 @@ function acts(one: CampaignView, history: ClosedCycleView[]): HTMLElement[] {
       await ask(`${path}/${route}`, {});
       return said;
     });
-  const close = act("Close this cycle now", async () => {
+  const close = act(say("close"), async () => {
     const { closed, cycle, reason } = await ask<CloseAnswer>(`${path}/close`, {});
-    return closed ? `Cycle ${cycle} is closed and its map is published.` : `Cycle ${cycle} stays open: ${reason}.`;
+    return closed ? say("closed", { cycle }) : say("not_closed", { cycle, reason });
   });
-  const end = act("End the campaign…", () => endIt(one), { class: "danger" });
-  const archive = act("Archive it", async () => {
+  const end = act(`${say("end")}…`, () => endIt(one), { class: "danger" });
+  const archive = act(say("archive_it"), async () => {
     await ask(`${path}/archive`, {});
-    return "Archived: it is out of the lists; its pages and files stay.";
+    return say("archived_it");
   });
-  const remove = actButton("Delete everything…", () => deleteIt(one, history), { class: "danger" });
+  const remove = actButton(`${say("delete_all")}…`, () => deleteIt(one, history), { class: "danger" });
   const offered: Record<CampaignView["state"], HTMLButtonElement[]> = {
-    running: [close, simple("Pause", "pause", "Paused: no report is taken until you resume."), end],
-    paused: [simple("Resume", "resume", "It runs again."), end, remove],
+    running: [close, simple(say("pause"), "pause", say("paused_it")), end],
+    paused: [simple(say("resume"), "resume", say("resumed_it")), end, remove],
     ended: [archive, remove],
     archived: [remove],
   };
-  const about: Record<CampaignView["state"], string> = {
-    running: "A campaign that runs is not deleted: end it first.",
-    paused: "No report is taken. Devices keep theirs and send them when you resume.",
-    ended: "It takes no reports any more. Its maps stay where they are.",
-    archived: "It is out of the lists. Its maps stay where they are until you delete it.",
-  };
-  return [element("p", {}, about[state]), element("div", { class: "buttons", id: "act-buttons" }, ...offered[state])];
+  return [
+    element("p", {}, say(`about_${state}`)),
+    element("div", { class: "buttons", id: "act-buttons" }, ...offered[state]),
+  ];
 }
 
 async function endIt(one: CampaignView): Promise<string> {
   const yes = await confirmed({
-    title: `End “${one.title}”?`,
-    lines: ["It never takes another report, and this cannot be taken back.", ...unpublished(one)],
-    act: "End the campaign",
+    title: say("end_title", { title: one.title }),
+    lines: [say("end_about"), ...unpublished(one)],
+    act: say("end"),
   });
   if (!yes) return "";
   const { published, reason } = await ask<EndAnswer>(`/api/v1/campaigns/${one.name}/end`, {});
-  return published
-    ? "It has ended; its last cycle is published."
-    : `It has ended; its last cycle is not published: ${reason}.`;
+  return published ? say("ended_published") : say("ended_unpublished", { reason });
 }
 
 /** What ending now would do to the open cycle. */
 function unpublished({ cycle, minimum_tickets, minimum_cycle_s }: CampaignView): string[] {
   const ripe = cycle.opened_at_s + minimum_cycle_s;
-  if (cycle.state !== "open") return ["Its open cycle is being closed already and will be published."];
+  if (cycle.state !== "open") return [say("lost_closing")];
   const tickets = cycle.tickets ?? 0;
   if (tickets < minimum_tickets)
-    return [
-      `Its open cycle has ${tickets} reports, fewer than the ${minimum_tickets} that a published map needs: they are lost.`,
-    ];
-  if (ripe > Date.now() / 1000)
-    return [
-      `Its open cycle is too young to be published before ${when(ripe)}: ended now, its ${tickets} reports are lost.`,
-    ];
-  return [`Its open cycle is published if at least ${minimum_tickets} people took part; otherwise it never is.`];
+    return [say("lost_few", { reports: many("reports", tickets), least: count(minimum_tickets) })];
+  if (ripe > Date.now() / 1000) return [say("lost_young", { when: when(ripe), reports: many("reports", tickets) })];
+  return [say("lost_never", { least: count(minimum_tickets) })];
 }
 
 async function deleteIt(one: CampaignView, history: ClosedCycleView[]): Promise<string> {
   const { backups } = await ask<BackupsAnswer>("/api/v1/backups");
   const holding = backups.filter(({ made_at_s }) => made_at_s >= one.created_at_s).length;
-  const reports = history.reduce((sum, cycle) => sum + cycle.reports, 0).toLocaleString("en");
+  const reports = history.reduce((sum, cycle) => sum + cycle.reports, 0);
   const yes = await confirmed({
-    title: `Delete “${one.title}”?`,
+    title: say("delete_title", { title: one.title }),
     lines: [
-      `Lost for good: ${history.length === 1 ? "1 published cycle" : `${history.length} published cycles`} with ${reports} reports, their maps and files, and the campaign's part of the public log.`,
-      `Links to its page stop working, and the name ${one.name} is never given again.`,
-      holding
-        ? `${holding} backups on this server still hold it, and any made elsewhere: delete those too.`
-        : "Backups made elsewhere keep what they hold: delete those too.",
+      say("delete_lost", { cycles: many("cycles", history.length), reports: many("reports", reports) }),
+      say("delete_name", { name: one.name }),
+      holding ? say("delete_backups_here", { count: holding }) : say("delete_backups"),
     ],
-    act: "Delete everything",
+    act: say("delete_all"),
     typed: one.name,
   });
   if (!yes) return "";
   await ask(`/api/v1/campaigns/${one.name}/delete`, { confirm: one.name });
   location.hash = "#/";
-  return `${one.title} is deleted.`;
+  return say("deleted", { title: one.title });
 }
 
 function texts(one: CampaignView): HTMLElement {
@@ -176,22 +178,20 @@ function texts(one: CampaignView): HTMLElement {
   const contact = text({ value: one.contact ?? "", maxlength: "200" });
   const language = choice(LANGUAGES, one.language ?? "");
   const ends = element("input", { type: "date", value: one.ends_at_s ? dayOf(one.ends_at_s) : "" });
-  const save = button("Save", () => undefined, { type: "submit" });
+  const save = button(say("save"), () => undefined, { type: "submit" });
   const form = element(
     "form",
     { class: "form" },
     element(
       "div",
       { class: "pairs" },
-      labelled("Title", title),
-      labelled("Question", question),
-      labelled("What it is for", description),
-      labelled("Organiser", organiser),
-      labelled("Contact", contact),
-      labelled("Language of its pages", language),
-      ...(one.state === "ended"
-        ? []
-        : [labelled("Last day", ends, "At its end (UTC) the campaign ends by itself; empty: when you end it.")]),
+      labelled("title", title),
+      labelled("question", question),
+      labelled("description", description),
+      labelled("organiser", organiser),
+      labelled("contact", contact),
+      labelled("language", language),
+      ...(one.state === "ended" ? [] : [labelled("last_day", ends)]),
     ),
     element("div", { class: "buttons" }, save),
   );
@@ -209,26 +209,32 @@ function texts(one: CampaignView): HTMLElement {
     void attempt(async () => {
       await ask(`/api/v1/campaigns/${one.name}/texts`, body);
       await campaign(one.name);
-      return "Saved.";
+      return say("saved");
     }, save);
   });
   return form;
 }
 
+/** A word of the log in the operator's language, or as the server wrote it. */
+function worded(kind: "did" | "detail", word: string): string {
+  const key = `${kind}_${word.replaceAll(" ", "_")}`;
+  return known(key) ? say(key) : word;
+}
+
 export function log(entries: AuditAnswer["entries"]): HTMLElement {
-  if (!entries.length) return element("p", {}, "Nothing was done yet.");
+  if (!entries.length) return element("p", {}, say("nothing_done"));
   const rows = [...entries].reverse().slice(0, 100);
   const told = (detail: string) =>
     Object.entries(JSON.parse(detail) as Record<string, unknown>)
-      .map(([key, value]) => `${key}: ${String(value)}`)
+      .map(([key, value]) => `${worded("detail", key)}: ${String(value)}`)
       .join(", ");
   return table(
-    "Audit log",
-    ["When", "Who", "What", "Campaign", "Details"],
+    say("log"),
+    [say("log_when"), say("log_who"), say("log_what"), say("campaign"), say("log_details")],
     rows.map(({ at_s, operator, action, campaign: of, detail }) => [
       when(at_s),
       operator,
-      action,
+      worded("did", action),
       of ?? "",
       told(detail),
     ]),

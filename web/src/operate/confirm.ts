@@ -1,5 +1,6 @@
 /** Asking once more before something that cannot be taken back. */
 import { button, element } from "../dom.js";
+import { say } from "./words.js";
 
 interface Question {
   readonly title: string;
@@ -14,7 +15,7 @@ interface Question {
 /** Whether the operator said yes; Escape, the other button and closing say no. */
 export function confirmed({ title, lines, act, typed }: Question): Promise<boolean> {
   const yes = button(act, () => dialog.close("yes"), { class: "danger", id: "confirm-yes" });
-  const no = button("Cancel", () => dialog.close(""), { class: "quiet", id: "confirm-no" });
+  const no = button(say("cancel"), () => dialog.close(""), { class: "quiet", id: "confirm-no" });
   const parts: HTMLElement[] = [
     element("h2", { id: "confirm-title" }, title),
     element("div", { id: "confirm-about" }, ...lines.map((line) => element("p", {}, line))),
@@ -24,7 +25,7 @@ export function confirmed({ title, lines, act, typed }: Question): Promise<boole
     yes.disabled = true;
     field.addEventListener("input", () => (yes.disabled = field.value !== typed));
     parts.push(
-      element("div", { class: "field" }, element("label", { for: field.id }, `To go on, type ${typed}`), field),
+      element("div", { class: "field" }, element("label", { for: field.id }, say("type_it", { word: typed })), field),
     );
   }
   const dialog = element(

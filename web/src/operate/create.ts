@@ -6,11 +6,12 @@ import type {
   PlanAnswer,
   PlanView,
 } from "../../../clients/js/src/api.js";
-import { button, byId, element, metres } from "../dom.js";
+import { button, byId, element } from "../dom.js";
 import { type Area, DrawMap } from "./draw_map.js";
 import { choice, endOfDay, LANGUAGES, labelled, number, slug, text } from "./fields.js";
 import { attempt, card, show } from "./frame.js";
 import { ask, Refused } from "./session.js";
+import { count, length, say } from "./words.js";
 
 const SIDES = ["south", "west", "north", "east"] as const;
 const HOUR = 3600;
@@ -35,21 +36,21 @@ export async function create(): Promise<void> {
   const days = number("7", { min: "1", max: "3650", step: "1", required: "" });
   const title = text({ maxlength: "200", required: "" });
   const name = text({ maxlength: "63", required: "", pattern: "[a-z0-9][a-z0-9\\-]*", spellcheck: "false" });
-  const question = text({ maxlength: "200", placeholder: "Where do you cycle most often?" });
+  const question = text({ maxlength: "200", placeholder: say("question_example") });
   const description = element("textarea", { rows: "3", maxlength: "2000" });
   const organiser = text({ maxlength: "200" });
   const contact = text({ maxlength: "200" });
   const language = choice(LANGUAGES);
   const ends = element("input", { type: "date", min: new Date(Date.now() + 864e5).toISOString().slice(0, 10) });
   const reporting = choice([
-    ["once", "once in the whole campaign"],
-    ["every-cycle", "once in every cycle"],
+    ["once", say("once")],
+    ["every-cycle", say("every_cycle")],
   ]);
   const cycle = choice(
     [
-      [String(HOUR), "an hour"],
-      [String(24 * HOUR), "a day"],
-      [String(7 * 24 * HOUR), "a week"],
+      [String(HOUR), say("an_hour")],
+      [String(24 * HOUR), say("a_day")],
+      [String(7 * 24 * HOUR), say("a_week")],
     ],
     String(24 * HOUR),
   );
@@ -107,7 +108,7 @@ export async function create(): Promise<void> {
     if (!named) name.value = slug(title.value);
   });
 
-  const submit = button("Create the campaign", () => undefined, { type: "submit", id: "create" });
+  const submit = button(say("create"), () => undefined, { type: "submit", id: "create" });
   const form = element(
     "form",
     { class: "form" },
@@ -116,75 +117,57 @@ export async function create(): Promise<void> {
       { class: "columns" },
       card(
         "area",
-        "1 · The area",
+        `1 · ${say("area")}`,
         element("div", { class: "buttons" }, map.drawButton, goTo(map), here(map)),
         box,
         element(
           "fieldset",
           {},
-          element("legend", {}, "Or type its edges, in degrees"),
-          element(
-            "div",
-            { class: "sides" },
-            ...SIDES.map((side) => labelled(side[0]!.toUpperCase() + side.slice(1), sides[side])),
-          ),
+          element("legend", {}, say("edges")),
+          element("div", { class: "sides" }, ...SIDES.map((side) => labelled(side, sides[side]))),
         ),
-        labelled("Width of a cell, metres", cell, "What one report names. Larger cells need fewer people."),
+        labelled("cell", cell),
       ),
       card(
         "planned",
-        "2 · What it will tell",
-        element(
-          "div",
-          { class: "sides" },
-          labelled("About how many people?", people),
-          labelled("After how many days?", days),
-        ),
-        labelled(
-          "What may one report cost, per km?",
-          epsilon,
-          "2 is usual. Less hides more and needs more people; a device spends at most 30 in its life.",
-        ),
+        `2 · ${say("planned")}`,
+        element("div", { class: "sides" }, labelled("people", people), labelled("days", days)),
+        labelled("epsilon", epsilon),
         planBox,
       ),
     ),
     card(
       "words",
-      "3 · What people read",
+      `3 · ${say("read")}`,
       element(
         "div",
         { class: "pairs" },
-        labelled("Title", title),
-        labelled("Name in the address", name, "Small letters, digits and hyphens; it cannot be changed later."),
-        labelled("Question", question, "One sentence, first on the page."),
-        labelled("What it is for", description),
-        labelled("Organiser", organiser, "Who is responsible, by name."),
-        labelled("Contact", contact, "An address people can write to."),
-        labelled("Language of its pages", language),
-        labelled("Last day", ends, "At its end (UTC) the campaign ends by itself; empty: when you end it."),
+        labelled("title", title),
+        labelled("name", name),
+        labelled("question", question),
+        labelled("description", description),
+        labelled("organiser", organiser),
+        labelled("contact", contact),
+        labelled("language", language),
+        labelled("last_day", ends),
       ),
       element(
         "details",
         {},
-        element("summary", {}, "How often, and when maps are published"),
-        labelled("A device reports", reporting, "Reporting often spends a device's budget: then it stops for good."),
-        labelled("A map is published every", cycle),
-        labelled("But never with fewer people than", least),
-        labelled("And never sooner than after so many minutes", soonest),
+        element("summary", {}, say("rhythm")),
+        labelled("reporting", reporting),
+        labelled("cycle", cycle),
+        labelled("least", least),
+        labelled("soonest", soonest),
       ),
-      element("div", { class: "buttons" }, submit, element("a", { class: "button quiet", href: "#/" }, "Cancel")),
-      element(
-        "p",
-        { class: "soft" },
-        "The area, the cells and what a report costs can never be changed afterwards: people were promised them.",
-      ),
+      element("div", { class: "buttons" }, submit, element("a", { class: "button quiet", href: "#/" }, say("cancel"))),
+      element("p", { class: "soft" }, say("never_changed")),
     ),
   );
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     void attempt(async () => {
-      if (area() === null)
-        throw new Refused(0, "Draw the area first, or type its edges: north above south, east of west.");
+      if (area() === null) throw new Refused(0, say("no_area"));
       const body: CampaignRequest = {
         name: name.value,
         title: title.value,
@@ -203,11 +186,11 @@ export async function create(): Promise<void> {
       };
       const { campaign } = await ask<CampaignAnswer>("/api/v1/campaigns", body);
       location.hash = `#/c/${campaign.name}`;
-      return "The campaign runs. Give the link away.";
+      return say("created");
     }, submit);
   });
-  show("#/new", "New campaign", form);
-  planBox.append(element("p", {}, "Draw the area to see what so many people would learn."));
+  show("#/new", say("new_campaign"), form);
+  planBox.append(element("p", {}, say("plan_first")));
 }
 
 /** Ask for a plan a moment after the last change; an answer that came too late is dropped. */
@@ -226,7 +209,7 @@ function planner(box: HTMLElement, wanted: () => object | null): () => void {
         if (mine === asked) box.replaceChildren(...told(plan));
       } catch (error) {
         if (!(error instanceof Refused)) throw error;
-        if (mine === asked) box.replaceChildren(element("p", { class: "bad" }, `No plan: ${error.message}`));
+        if (mine === asked) box.replaceChildren(element("p", { class: "bad" }, say("no_plan", { why: error.message })));
       } finally {
         box.removeAttribute("aria-busy");
       }
@@ -243,29 +226,33 @@ function told(plan: PlanView): HTMLElement[] {
     element(
       "p",
       { class: "soft" },
-      `${plan.rows} × ${plan.columns} cells. A report is moved by ${metres(plan.displacement_m)} on average. Told apart: of two neighbouring areas, one with twice as many people, the fuller one comes out fuller in 95 of 100 campaigns.`,
+      say("plan_about", {
+        rows: count(plan.rows),
+        columns: count(plan.columns),
+        distance: length(plan.displacement_m),
+      }),
     ),
     ...(needed.length
       ? [
           element(
             "table",
             {},
-            element("caption", {}, "To tell areas apart that are…"),
+            element("caption", {}, say("plan_table")),
             element(
               "thead",
               {},
               element(
                 "tr",
                 {},
-                element("th", { scope: "col" }, "this wide"),
-                element("th", { scope: "col" }, "about so many people"),
+                element("th", { scope: "col" }, say("plan_width")),
+                element("th", { scope: "col" }, say("plan_people")),
               ),
             ),
             element(
               "tbody",
               {},
               ...needed.map(({ width_m, people }) =>
-                element("tr", {}, element("td", {}, metres(width_m)), element("td", {}, people.toLocaleString("en"))),
+                element("tr", {}, element("td", {}, length(width_m)), element("td", {}, count(people))),
               ),
             ),
           ),
@@ -290,15 +277,15 @@ function goTo(map: DrawMap): HTMLElement {
   return element(
     "span",
     { class: "go-to" },
-    element("label", { for: "go-to" }, "Latitude, longitude"),
+    element("label", { for: "go-to" }, say("go_to")),
     place,
-    button("Go there", go, { class: "quiet" }),
+    button(say("go"), go, { class: "quiet" }),
   );
 }
 
 function here(map: DrawMap): HTMLElement {
   return button(
-    "My position",
+    say("my_position"),
     () => navigator.geolocation?.getCurrentPosition(({ coords }) => map.centreOn(coords.latitude, coords.longitude)),
     { class: "quiet" },
   );

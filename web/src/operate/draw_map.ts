@@ -7,6 +7,7 @@ import { button, element } from "../dom.js";
 import { GroundMap } from "../ground_map.js";
 import type { Bounds, Source } from "../tiles/pmtiles.js";
 import { outline, streets, tiles } from "../tiles/streets.js";
+import { say } from "./words.js";
 
 export interface Area {
   readonly south: number;
@@ -48,21 +49,20 @@ export class DrawMap extends GroundMap {
     const zoom = element(
       "div",
       { class: "zoom" },
-      button("+", () => this.zoom(0.7), { "aria-label": "Nearer" }),
-      button("−", () => this.zoom(1 / 0.7), { "aria-label": "Further away" }),
+      button("+", () => this.zoom(0.7), { "aria-label": say("nearer") }),
+      button("−", () => this.zoom(1 / 0.7), { "aria-label": say("further") }),
     );
     box.append(canvas, zoom);
     for (const [name, value] of Object.entries({
       tabindex: "0",
       role: "application",
-      "aria-label":
-        "Map to draw the area on. Arrow keys move it, plus and minus zoom, Enter sets a corner in the middle, Enter again the corner opposite. Or type the edges below.",
+      "aria-label": say("draw_map"),
     }))
       box.setAttribute(name, value);
     super(box, canvas);
     this.#options = options;
     this.drawButton = button(
-      "Draw the area",
+      say("draw_area"),
       () => this.#drawing(this.drawButton.getAttribute("aria-pressed") !== "true"),
       {
         "aria-pressed": "false",
@@ -152,13 +152,11 @@ export class DrawMap extends GroundMap {
     this.drawButton.setAttribute("aria-pressed", String(on));
     this.#sheet.hidden = !on;
     this.#corner = null;
-    this.#say(
-      on ? "Drag from one corner to the opposite one. With the keyboard: Enter on the map sets each corner." : "",
-    );
+    this.#tell(on ? say("draw_how") : "");
     this.soon();
   }
 
-  #say(words: string): void {
+  #tell(words: string): void {
     this.box.after(this.#hint);
     this.#hint.textContent = words;
   }
@@ -186,8 +184,7 @@ export class DrawMap extends GroundMap {
       if (began === null || this.#corner === null) return;
       const [x, y] = [Math.abs(event.clientX - began[0]), Math.abs(event.clientY - began[1])];
       began = null;
-      if (Math.min(x, y) < LEAST_PIXELS)
-        this.#say("That was only a point: hold, drag to the opposite corner, and let go.");
+      if (Math.min(x, y) < LEAST_PIXELS) this.#tell(say("draw_point"));
       else this.#finish(between(this.#corner, at(event)));
     });
     this.#sheet.addEventListener("pointercancel", () => (began = null));
@@ -196,7 +193,7 @@ export class DrawMap extends GroundMap {
   #finish(area: Area): void {
     this.#area = area;
     this.#drawing(false);
-    this.#say("The area is drawn; its edges are below.");
+    this.#tell(say("drawn"));
     this.#options.drawn(area);
   }
 
@@ -204,7 +201,7 @@ export class DrawMap extends GroundMap {
   protected override tapped(lat: number, lon: number): void {
     if (this.#corner === null) {
       this.#corner = [lat, lon];
-      this.#say("One corner is set. Move the map and press Enter, or tap, at the opposite corner.");
+      this.#tell(say("draw_corner"));
     } else {
       const area = between(this.#corner, [lat, lon]);
       if (area.north - area.south > 1e-6 && area.east - area.west > 1e-6) this.#finish(area);

@@ -1,16 +1,18 @@
 /** Labelled fields, dates and sizes for people. */
 import { element } from "../dom.js";
+import { decimal, type Key, known, say } from "./words.js";
 
 export type Field = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement;
 
-/** A label above its field, and a hint below that screen readers read with it. */
-export function labelled<One extends Field>(label: string, field: One, hint = ""): HTMLElement {
-  field.id ||= `f-${label.toLowerCase().replace(/[^a-z]+/g, "-")}`;
-  const parts: HTMLElement[] = [element("label", { for: field.id }, label), field];
-  if (hint) {
+/** A field with its name above and, where there are words for it (`…_hint`), a hint that screen readers read with it. */
+export function labelled<One extends Field>(key: Key, field: One): HTMLElement {
+  field.id ||= `f-${key}`;
+  const parts: HTMLElement[] = [element("label", { for: field.id }, say(key)), field];
+  const hint = `${key}_hint`;
+  if (known(hint)) {
     const about = `${field.id}-hint`;
     field.setAttribute("aria-describedby", about);
-    parts.push(element("small", { id: about, class: "soft" }, hint));
+    parts.push(element("small", { id: about, class: "soft" }, say(hint)));
   }
   return element("div", { class: "field" }, ...parts);
 }
@@ -29,22 +31,28 @@ export function choice(options: readonly (readonly [string, string])[], chosen =
 }
 
 export const LANGUAGES = [
-  ["", "the reader's"],
+  ["", say("the_readers")],
   ["en", "English"],
   ["fr", "Français"],
   ["de", "Deutsch"],
   ["es", "Español"],
 ] as const;
 
-/** The end of a day written like 2027-06-30, in UTC; 0 for none. */
-export const endOfDay = (day: string) => (day ? Date.parse(`${day}T00:00:00Z`) / 1000 + 86_400 : 0);
-export const dayOf = (seconds: number) => new Date(seconds * 1000 - 1).toISOString().slice(0, 10);
-export const when = (seconds: number | null | undefined) =>
-  seconds ? `${new Date(seconds * 1000).toISOString().slice(0, 16).replace("T", " ")} UTC` : "–";
+/** The end of a day written like 2027-06-30, by this machine's clock; 0 for none. */
+export function endOfDay(day: string): number {
+  if (!day) return 0;
+  const end = new Date(`${day}T00:00:00`);
+  end.setDate(end.getDate() + 1);
+  return end.getTime() / 1000;
+}
+/** The day whose end that is. */
+export function dayOf(seconds: number): string {
+  const last = new Date(seconds * 1000 - 1);
+  const two = (part: number) => String(part).padStart(2, "0");
+  return `${last.getFullYear()}-${two(last.getMonth() + 1)}-${two(last.getDate())}`;
+}
 export const size = (bytes: number) =>
-  bytes < 1e6
-    ? `${Math.ceil(bytes / 1000)} kB`
-    : `${(bytes / 1e6).toLocaleString("en", { maximumFractionDigits: 1 })} MB`;
+  bytes < 1e6 ? `${decimal(Math.ceil(bytes / 1000))} kB` : `${decimal(bytes / 1e6, 2)} MB`;
 
 /** A name for addresses: small letters, digits and hyphens. */
 export function slug(title: string): string {

@@ -1,6 +1,7 @@
 /** The frame of the operator's screens: one heading, one line that says what happened, and what is shown now. */
 import { button, byId, element } from "../dom.js";
 import { Refused, signedIn, signOut } from "./session.js";
+import { say } from "./words.js";
 
 const root = byId("operate");
 const status = element("p", { class: "status", role: "status", "aria-live": "polite", id: "said" });
@@ -8,13 +9,13 @@ const status = element("p", { class: "status", role: "status", "aria-live": "pol
 let saidAt = 0;
 
 /** Forget what was said, unless it was said just now: an act may lead to another screen. */
-export function sayNoMore(): void {
-  if (performance.now() - saidAt > 1000) say("");
+export function tellNoMore(): void {
+  if (performance.now() - saidAt > 1000) tell("");
 }
 
 /** Say what happened; what went wrong is said to be wrong by more than its colour. */
-export function say(words: string, bad = false): void {
-  status.textContent = bad && words ? `Not done: ${words}` : words;
+export function tell(words: string, bad = false): void {
+  status.textContent = bad && words ? say("not_done", { why: words }) : words;
   status.classList.toggle("bad", bad);
   saidAt = performance.now();
 }
@@ -24,7 +25,7 @@ export async function attempt(act: () => Promise<string>, waiting?: HTMLButtonEl
   if (waiting?.getAttribute("aria-busy") === "true") return false;
   waiting?.setAttribute("aria-busy", "true");
   try {
-    say(await act());
+    tell(await act());
     return true;
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
@@ -32,7 +33,7 @@ export async function attempt(act: () => Promise<string>, waiting?: HTMLButtonEl
       signOut();
       dispatchEvent(new Event("signed-out"));
     }
-    say(error.message, true);
+    tell(error.message, true);
     return false;
   } finally {
     waiting?.removeAttribute("aria-busy");

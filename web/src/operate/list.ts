@@ -1,15 +1,15 @@
 /** Every campaign and how it stands. */
 import type { CampaignsAnswer, CampaignView } from "../../../clients/js/src/api.js";
 import { element } from "../dom.js";
-import { when } from "./fields.js";
 import { card, show, table } from "./frame.js";
 import { ask } from "./session.js";
+import { count, say, when } from "./words.js";
 
 export const STATES: Record<CampaignView["state"], string> = {
-  running: "● running",
-  paused: "❚❚ paused",
-  ended: "■ ended",
-  archived: "▣ archived",
+  running: `● ${say("running")}`,
+  paused: `❚❚ ${say("paused")}`,
+  ended: `■ ${say("ended")}`,
+  archived: `▣ ${say("archived")}`,
 };
 
 export async function list(): Promise<void> {
@@ -19,28 +19,28 @@ export async function list(): Promise<void> {
   const create = element(
     "p",
     { class: "buttons" },
-    element("a", { class: "button", href: "#/new", id: "new" }, "New campaign"),
+    element("a", { class: "button", href: "#/new", id: "new" }, say("new_campaign")),
   );
-  const first = element("p", {}, "There is no campaign yet. Draw an area, say what you ask, and give the link away.");
+  const first = element("p", {}, say("no_campaign"));
   show(
     "#/",
-    "Campaigns",
+    say("campaigns"),
     create,
-    card("campaigns", "Campaigns of this collector", alive.length ? listed(alive) : first),
-    ...(put.length ? [card("archive", "Archived", listed(put))] : []),
+    card("campaigns", say("campaigns_here"), alive.length ? listed(alive) : first),
+    ...(put.length ? [card("archive", say("archive"), listed(put))] : []),
   );
 }
 
 function listed(campaigns: CampaignView[]): HTMLElement {
   return table(
-    "Campaigns",
-    ["Campaign", "State", "Reports in this cycle", "Cycle due", "Ends"],
+    say("campaigns"),
+    [say("campaign"), say("state"), say("reports_open"), say("cycle_due"), say("ends")],
     campaigns.map(({ name, title, state, cycle, ends_at_s }) => [
       element("a", { href: `#/c/${name}` }, title),
       STATES[state],
-      state === "running" || state === "paused" ? (cycle.reports ?? 0).toLocaleString("en") : "–",
+      state === "running" || state === "paused" ? count(cycle.reports ?? 0) : "–",
       state === "running" ? when(cycle.due_at_s) : "–",
-      ends_at_s ? when(ends_at_s) : "when you end it",
+      ends_at_s ? when(ends_at_s) : say("when_you_end_it"),
     ]),
   );
 }

@@ -3,9 +3,10 @@ import type { AuditAnswer, BackupsAnswer, OperatorsAnswer } from "../../../clien
 import { element } from "../dom.js";
 import { log } from "./campaign.js";
 import { confirmed } from "./confirm.js";
-import { size, when } from "./fields.js";
+import { size } from "./fields.js";
 import { actButton, card, show, table } from "./frame.js";
 import { ask } from "./session.js";
+import { say, when } from "./words.js";
 
 export async function server(): Promise<void> {
   const [kept, { operators, you }, { entries }] = await Promise.all([
@@ -13,79 +14,72 @@ export async function server(): Promise<void> {
     ask<OperatorsAnswer>("/api/v1/operators"),
     ask<AuditAnswer>("/api/v1/audit?latest=100"),
   ]);
-  const names = operators.map(({ name }) => (name === you ? `${name} (you)` : name)).join(", ");
+  const names = operators.map(({ name }) => (name === you ? say("you", { name }) : name)).join(", ");
   show(
     "#/server",
-    "Server",
-    card("backups", "Backups", ...backups(kept)),
+    say("server"),
+    card("backups", say("backups"), ...backups(kept)),
     card(
       "operators",
-      "Operators",
+      say("operators"),
       element("p", {}, names),
       element(
         "p",
         { class: "soft" },
-        "Add, remove and give new tokens in a terminal: ",
+        say("operators_about"),
+        " ",
         element("code", {}, "sfumato campaign operators --add ada"),
-        ".",
       ),
     ),
-    card("log", "Who did what", log(entries)),
+    card("log", say("log"), log(entries)),
   );
 }
 
 function backups({ backups: kept, folder }: BackupsAnswer): HTMLElement[] {
   if (folder === null)
-    return [
-      element(
-        "p",
-        {},
-        "This server makes no backups from here (its setting backup_folder is empty). In a terminal: ",
-        element("code", {}, "sfumato collector backup FILE"),
-      ),
-    ];
-  const make = actButton("Back up now", async () => {
+    return [element("p", {}, say("no_backups"), " ", element("code", {}, "sfumato collector backup FILE"))];
+  const make = actButton(say("back_up"), async () => {
     await ask("/api/v1/backups", {});
     await server();
-    return "The backup is made and checked.";
+    return say("backed_up");
   });
   const remove = (name: string) =>
     actButton(
-      "Delete",
+      say("delete"),
       async () => {
         if (
           !(await confirmed({
-            title: "Delete this backup?",
-            lines: [`${name} cannot be brought back.`],
-            act: "Delete the backup",
+            title: say("delete_backup_title"),
+            lines: [say("delete_backup_about", { name })],
+            act: say("delete_backup"),
           }))
         )
           return "";
         await ask(`/api/v1/backups/${name}/delete`, {});
         await server();
-        return "The backup is deleted.";
+        return say("backup_deleted");
       },
-      { class: "quiet", "aria-label": `Delete ${name}` },
+      { class: "quiet", "aria-label": say("delete_named", { name }) },
     );
   return [
     element(
       "p",
       {},
-      "A backup is one file on the server's own disk, in ",
+      say("backups_about"),
+      " ",
       element("code", {}, folder),
-      ", and holds the collector's keys: it is never sent by this page. Copy it to another machine, and restore it with ",
+      " · ",
       element("code", {}, "sfumato collector restore"),
-      ".",
     ),
     element("div", { class: "buttons" }, make),
     ...(kept.length
       ? [
           table(
-            "Backups",
-            ["Made", "File", "Size", ""],
+            say("backups"),
+            [say("made"), say("file"), say("size"), ""],
             kept.map(({ name, made_at_s, bytes }) => [when(made_at_s), name, size(bytes), remove(name)]),
           ),
         ]
-      : [element("p", { id: "no-backup" }, "There is none yet.")]),
+      : [element("p", { id: "no-backup" }, say("no_backup"))]),
   ];
 }

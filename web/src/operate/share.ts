@@ -2,8 +2,9 @@
 import type { CampaignView, CodeAnswer, HeadsAnswer } from "../../../clients/js/src/api.js";
 import { button, element } from "../dom.js";
 import { LANGUAGES, labelled, text } from "./fields.js";
-import { card, say } from "./frame.js";
+import { card, tell } from "./frame.js";
 import { ask } from "./session.js";
+import { say } from "./words.js";
 
 export async function share(campaign: CampaignView): Promise<HTMLElement[]> {
   const address = `${location.origin}/campaigns/${campaign.name}`;
@@ -11,11 +12,11 @@ export async function share(campaign: CampaignView): Promise<HTMLElement[]> {
   const { heads } = await ask<HeadsAnswer>("/api/v1/heads");
   const head = heads.find((one) => one.campaign === campaign.name)?.words ?? "";
   const link = text({ value: address, readonly: "", id: "link" });
-  const copy = button("Copy the link", () => {
+  const copy = button(say("copy_link"), () => {
     link.select();
     void navigator.clipboard?.writeText(address).then(
-      () => say("The link is copied."),
-      () => say("Press Ctrl+C: the link is selected."),
+      () => tell(say("copied")),
+      () => tell(say("copy_by_hand")),
     );
   });
   const notices = LANGUAGES.filter(([code]) => code).map(([code, name]) =>
@@ -27,21 +28,13 @@ export async function share(campaign: CampaignView): Promise<HTMLElement[]> {
   );
   const saved = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
   const code = element("div", { class: "qr", id: "qr" }, drawn(svg));
-  const warning = /^https:/.test(address)
-    ? []
-    : [
-        element(
-          "p",
-          { class: "soft" },
-          "This address has no TLS: browsers give pages a position only over https (or on this machine). Put a proxy in front before you give it away.",
-        ),
-      ];
+  const warning = /^https:/.test(address) ? [] : [element("p", { class: "soft" }, say("no_tls"))];
   return [
     card(
       "share",
-      "Invite people",
+      say("share"),
       ...warning,
-      labelled("The link to give away", link),
+      labelled("link", link),
       element(
         "div",
         { class: "buttons" },
@@ -49,18 +42,13 @@ export async function share(campaign: CampaignView): Promise<HTMLElement[]> {
         element(
           "a",
           { class: "button quiet", href: saved, download: `${campaign.name}-qr.svg`, id: "qr-file" },
-          "Save the QR code",
+          say("save_code"),
         ),
-        button("Print a poster", () => print(), { class: "quiet" }),
+        button(say("print_poster"), () => print(), { class: "quiet" }),
       ),
       code,
-      element("h3", {}, "Privacy notice"),
-      element(
-        "p",
-        {},
-        "A template filled in with what this campaign does; complete what is in brackets and put it where people find it: ",
-        ...notices.flatMap((one, index) => (index ? [" · ", one] : [one])),
-      ),
+      element("h3", {}, say("notice")),
+      element("p", {}, say("notice_about"), " ", ...notices.flatMap((one, index) => (index ? [" · ", one] : [one]))),
     ),
     poster(campaign, address, svg, head),
   ];

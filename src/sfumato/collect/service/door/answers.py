@@ -25,6 +25,7 @@ from sfumato.collect.service.models.bodies import ReportRequest
 from sfumato.collect.service.models.replies import Answer, Refusal, Refused, ReportAnswer
 from sfumato.collect.service.rounds.collector import Collector
 from sfumato.collect.service.rounds.writer import Health
+from sfumato.collect.service.sentences import chosen_language, translated
 from sfumato.collect.service.store.engine import UNREACHABLE
 
 _log = logging.getLogger("sfumato.collect.service")
@@ -40,10 +41,17 @@ def respond(answer: Answer, *, headers: Mapping[str, str] | None = None) -> Resp
     return Response(text, status_code=answer.status, headers=dict(headers or {}), media_type="application/json")
 
 
-def refusal(refused: Refused) -> Response:
+def refusal(refused: Refused, language: str = "en") -> Response:
     """An error in the envelope."""
-    envelope = Refusal(error=refused.error, errors=list(refused.errors), status=refused.status)
+    errors = [translated(error, language) for error in refused.errors]
+    envelope = Refusal(error=translated(refused.error, language), errors=errors, status=refused.status)
     return respond(envelope, headers=refused.headers)
+
+
+def spoken(request: Request) -> str:
+    """The language of an operator's screens; devices and programs without a token are answered in English."""
+    headers = request.headers
+    return chosen_language(None, "", headers.get("accept-language", "")) if "authorization" in headers else "en"
 
 
 def from_validation(error: ValidationError | RequestValidationError) -> Refused:
@@ -74,18 +82,18 @@ def surprise(error: Exception) -> Response:
     return refusal(Refused(500, "The server made a mistake. It was not your request; try again later."))
 
 
-def answer_to(error: Exception, health: Health) -> Response | None:
+def answer_to(error: Exception, health: Health, language: str = "en") -> Response | None:
     """The answer to an error that a route may end with; None if nobody expected it."""
     for kind in type(error).__mro__:
         if kind is Refused:
             assert isinstance(error, Refused)
-            return refusal(error)
+            return refusal(error, language)
         if kind is SfumatoError:
             # Well-formed, but it cannot be done here: 422 is for what does not fit the schema.
-            return refusal(Refused(409, str(error)))
+            return refusal(Refused(409, str(error)), language)
         if kind in UNREACHABLE:
             found = health.tell_failure(error)
-            return refusal(Refused(503, f"{found.what} Try again.", headers={"retry-after": "2"}))
+            return refusal(Refused(503, f"{found.what} Try again.", headers={"retry-after": "2"}), language)
     return None
 
 
@@ -96,20 +104,20 @@ def install(app: FastAPI, shown: Callable[[Request, int], Response | None]) -> N
     """
 
     async def on_expected(request: Request, error: Exception) -> Response:
-        answer = answer_to(error, request.app.state.collector.health)
+        answer = answer_to(error, request.app.state.collector.health, spoken(request))
         assert answer is not None
         return shown(request, answer.status_code) or answer
 
     async def on_validation(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
-        return shown(request, 422) or refusal(from_validation(error))
+        return shown(request, 422) or refusal(from_validation(error), spoken(request))
 
     async def on_http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         headers = dict(error.headers or {})
         if error.status_code == 405:
             headers["allow"] = ", ".join(_methods(app, request.url.path))
-        answer = refusal(Refused(error.status_code, str(error.detail), headers=headers))
+        answer = refusal(Refused(error.status_code, str(error.detail), headers=headers), spoken(request))
         return shown(request, error.status_code) or answer
 
     app.add_exception_handler(RequestValidationError, on_validation)

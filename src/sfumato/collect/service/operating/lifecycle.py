@@ -93,7 +93,12 @@ async def end(collector: Collector, name: str, *, who: str, reason: str = "") ->
         await collector.store.operations.forget_reporters(campaign.id)
         collector.store.scrubbing_due = True
     await collector.notifier.announce(
-        "end", name=name, title=campaign.specification.title, now_s=collector.now(), cycle=cycle.number
+        "end",
+        name=name,
+        title=campaign.specification.title,
+        language=campaign.specification.language,
+        now_s=collector.now(),
+        cycle=cycle.number,
     )
     campaign, cycle = await collector.fresh(name)
     return Ended(campaign, cycle, published, missing or ("published" if published else "somebody else is closing it"))

@@ -13,14 +13,15 @@ from sfumato.collect.loop.forecast import forecast, plan
 from sfumato.collect.loop.told_areas import DRAWN_UP_TO
 from sfumato.collect.service.models.bodies import PlanRequest
 from sfumato.collect.service.models.replies import PlanView, WidthView
+from sfumato.collect.service.sentences import translated
 from sfumato.collect.service.settings import Settings
 
 _LARGEST_PLANNED = 2_500
 """Cells; a finer grid is plan_of with larger cells, which changes nothing about areas much wider than a cell."""
 
 
-def plan_of(asked: PlanRequest, settings: Settings) -> PlanView:
-    """The plan; takes up to a second or two."""
+def plan_of(asked: PlanRequest, settings: Settings, *, language: str = "en") -> PlanView:
+    """The plan, in the operator's language; takes up to a second or two."""
     grid = Grid.from_bounds(**dict(asked.grid))
     coarser = max(1.0, math.sqrt(grid.cells / _LARGEST_PLANNED))
     shown = grid if coarser == 1 else _with_cells_of(asked, asked.grid.cell_size_m * coarser * 1.01)
@@ -55,9 +56,12 @@ def plan_of(asked: PlanRequest, settings: Settings) -> PlanView:
         after_s=found.after_s,
         width_m=found.width_m,
         finer=[WidthView(width_m=width, people=people) for width, people in found.finer],
-        words=found.words,
-        map_words=found.map_words,
-        advice=_advice(asked, grid, found.width_m, settings, smallest_m=made.smallest_tight_cell),
+        words=translated(found.words, language),
+        map_words=translated(found.map_words, language),
+        advice=[
+            translated(line, language)
+            for line in _advice(asked, grid, found.width_m, settings, smallest_m=made.smallest_tight_cell)
+        ],
     )
 
 

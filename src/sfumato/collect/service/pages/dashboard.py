@@ -81,13 +81,13 @@ def _left_out(history: Sequence[ClosedCycleView], said: Words) -> str:
 
 
 def _alarm(last: ClosedCycleView | None, said: Words) -> str:
-    """The alarm in the reader's language; its reasons, for the operator, are as the collector wrote them."""
+    """The alarm and its reasons in the reader's language."""
     if last is None:
         return '<div id="alarm" role="status"></div>'
     if last.alarm.raised:
-        reasons = "".join(f"<li>{text(reason)}</li>" for reason in last.alarm.reasons)
+        reasons = "".join(f"<li>{text(said.translated(reason))}</li>" for reason in last.alarm.reasons)
         told = text(said.say("alarm_raised"))
-        return f'<div id="alarm" class="alarm" role="alert"><strong>{told}</strong><ul lang="en">{reasons}</ul></div>'
+        return f'<div id="alarm" class="alarm" role="alert"><strong>{told}</strong><ul>{reasons}</ul></div>'
     return f'<p id="alarm" role="status" class="calm">{text(said.say("alarm_calm"))}</p>'
 
 

@@ -52,13 +52,16 @@ def _about(one: CampaignView, said: Words) -> str:
     return said.say("home_about", cells=said.count(one.cells), level=level, round=one.cycle.number)
 
 
-def operate_page(ground: Ground | None = None) -> str:
+def operate_page(ground: Ground | None = None, *, language: str = "en") -> str:
     """The frame of /operate, which holds nothing of any campaign: the bundle fills it after signing in.
 
     The map that areas are drawn on has the operator's own streets under it.
     """
-    inside = '<p class="status" role="status">Loading…</p>' if has_entry("operate") else _COMMANDS
-    body = f"""<div id="operate"{under(ground)}><h1>Operate this collector</h1>{inside}
-<noscript><p>These screens need JavaScript; <code>sfumato campaign</code> does the same in a terminal.</p></noscript>
+    said, own = words(language), words(language, operate=True)
+    title = text(own.say("operate"))
+    waiting = f'<p class="status" role="status">{text(own.say("loading"))}</p>'
+    body = f"""<div id="operate"{under(ground)}><h1>{title}</h1>{waiting if has_entry("operate") else _COMMANDS}
+<noscript><p>{text(own.say("no_script"))}</p></noscript>
 </div>"""
-    return page("Operate", body, script="operate" if has_entry("operate") else None)
+    script = "operate" if has_entry("operate") else None
+    return page(own.say("operate"), body, links=switch("/operate", said), script=script, said=said)

@@ -8,7 +8,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from sfumato.base.drawing.svg import escape as text
-from sfumato.collect.service.pages.words import LANGUAGES, Words, words
+from sfumato.collect.service.pages.words import Words, words
+from sfumato.collect.service.sentences import LANGUAGES
 
 _BUNDLE = Path(str(files("sfumato.collect.service") / "static" / "bundle"))
 _MELTING = (25, 50, 20, 55, 100, 50, 15, 45, 25)

@@ -9,7 +9,7 @@ import math
 import time
 from functools import lru_cache
 from importlib.resources import files
-from typing import Literal, get_args
+from typing import Literal
 
 from sfumato.base.drawing.svg import escape as text
 from sfumato.collect.service.models.kept import MapOddsFacts, Record
@@ -17,7 +17,6 @@ from sfumato.collect.service.models.replies import CampaignView
 from sfumato.collect.service.pages.words import odds_in_words, words
 
 NoticeLanguage = Literal["en", "fr", "de", "es"]
-LANGUAGES: tuple[NoticeLanguage, ...] = get_args(NoticeLanguage)
 _NOTICES = files("sfumato.collect.service.pages") / "notices"
 _STYLE = """:root{color-scheme:light dark}body{max-width:44rem;margin:2rem auto;padding:0 1rem;font:1rem/1.55 system-ui,
 -apple-system,"Segoe UI",Roboto,sans-serif;overflow-wrap:anywhere}

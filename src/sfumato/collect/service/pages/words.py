@@ -1,6 +1,7 @@
-"""What participants read, in four languages: one file each in ``words/``, with the same keys and placeholders.
+"""What people read, in four languages: one file each in ``words/``, with the same keys and placeholders.
 
-The bundle reads the same files, so that the server's page and the live one say the same.
+The bundle reads the same files, so that the server's page and the live one say the same; ``operate.*`` are the words of
+the operator's screens.
 """
 
 from __future__ import annotations
@@ -15,10 +16,7 @@ from sfumato.base.numbers.odds import MOST_SAID, odds_words
 from sfumato.base.units import format_length
 from sfumato.collect.service.models.kept import MapOddsFacts, SharpnessFacts
 from sfumato.collect.service.models.replies import ClosedCycleView
-
-LANGUAGES = ("en", "fr", "de", "es")
-_MARKS = {"en": ",.", "fr": "\u202f,", "de": ".,", "es": "\u202f,"}
-"""Between thousands, and before the decimals."""
+from sfumato.collect.service.sentences import LANGUAGES, translated, written
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,8 +30,12 @@ class Words:
         """A text with its placeholders filled in."""
         return self.texts[key].format(**values)
 
+    def translated(self, english: str) -> str:
+        """What the collector says in English, in this language, where it is known."""
+        return translated(english, self.language)
+
     def _written(self, english: str) -> str:
-        return english.translate(str.maketrans(",.", _MARKS[self.language]))
+        return written(english, self.language)
 
     def number(self, value: float | None, digits: int = 3) -> str:
         """A number as it is written in this language, or a dash for nothing; never in powers of ten above 1."""
@@ -72,27 +74,12 @@ class Words:
         return self.say("seconds", count=self.number(seconds))
 
 
-@lru_cache(maxsize=len(LANGUAGES))
-def words(language: str) -> Words:
-    """The texts of one of :data:`LANGUAGES`."""
-    place = files("sfumato.collect.service.pages") / "words" / f"{language}.json"
+@lru_cache(maxsize=2 * len(LANGUAGES))
+def words(language: str, *, operate: bool = False) -> Words:
+    """The texts of one of :data:`LANGUAGES`, for whoever takes part, or for operators."""
+    name = f"operate.{language}.json" if operate else f"{language}.json"
+    place = files("sfumato.collect.service.pages") / "words" / name
     return Words(language, json.loads(place.read_text(encoding="utf-8")))
-
-
-def chosen_language(asked: str | None, campaign: str, accepted: str) -> str:
-    """The reader's switch before the campaign's language, that before the browser's (Accept-Language), else English."""
-    for one in (asked, campaign):
-        if one in LANGUAGES:
-            return one
-    weighed = []
-    for position, part in enumerate(accepted[:1000].split(",")):
-        tag, _, rest = part.strip().partition(";")
-        try:
-            weight = float(rest.strip().removeprefix("q=") or 1.0)
-        except ValueError:
-            weight = 0.0
-        weighed.append((-weight, position, tag.split("-")[0].lower()))
-    return next((tag for weight, _, tag in sorted(weighed) if tag in LANGUAGES and weight < 0), "en")
 
 
 def headline(told: SharpnessFacts, said: Words | None = None) -> str:

@@ -26,6 +26,7 @@ from typing import Literal
 from urllib.parse import unquote, urlsplit
 
 from sfumato.base.errors import InputError
+from sfumato.collect.service.sentences import translated
 from sfumato.collect.service.settings import LOOPBACK, Settings
 from sfumato.collect.service.store.operations import Deed, Notice
 from sfumato.collect.service.store.store import Store
@@ -136,10 +137,16 @@ class Notifier:
 
     async def look(self, *, now_s: float) -> None:
         """Announce alarms nobody was told of, and deliver what is due."""
-        for name, title, cycle, facts in await self._store.operations.take_unnoticed():
+        for name, asked, cycle, facts in await self._store.operations.take_unnoticed():
             if facts.alarm.raised:
                 await self.announce(
-                    "alarm", name=name, title=title, now_s=now_s, cycle=cycle, reasons=facts.alarm.reasons
+                    "alarm",
+                    name=name,
+                    title=asked.title,
+                    language=asked.language,
+                    now_s=now_s,
+                    cycle=cycle,
+                    reasons=facts.alarm.reasons,
                 )
         if not self.ways:
             return
@@ -161,14 +168,17 @@ class Notifier:
         name: str,
         title: str,
         now_s: float,
+        language: str = "",
         cycle: int | None = None,
         reasons: tuple[str, ...] = (),
     ) -> None:
-        """Put a notice on every way there is."""
+        """Put a notice on every way there is, with the language of its campaign: an e-mail is written in it."""
         told = {"event": event, "campaign": name, "title": title, "cycle": cycle, "reasons": list(reasons)}
+        told["language"] = language or "en"
         words = {"alarm": f"Alarm in cycle {cycle} of {name}", "end": f"{name} has ended", "test": f"A test of {name}"}
         body = json.dumps({**told, "at_s": int(now_s)}, ensure_ascii=False, sort_keys=True)
-        await self._store.outbox.put(self.ways, subject=f"[sfumato] {words[event]}", body=body, now_s=int(now_s))
+        subject = translated(words[event], language or "en")
+        await self._store.outbox.put(self.ways, subject=f"[sfumato] {subject}", body=body, now_s=int(now_s))
 
     def _deliver(self, notice: Notice, now_s: float) -> None:
         if notice.way == "webhook":
@@ -250,11 +260,11 @@ def mail(notice: Notice, settings: Settings) -> None:
 
 
 def _words(told: dict[str, object]) -> str:
+    language, reasons = str(told.get("language", "en")), told["reasons"]
     about = [f"Campaign: {told['campaign']} ({told['title']})"]
     if told["cycle"] is not None:
         about.append(f"Cycle: {told['cycle']}")
-    reasons = told["reasons"]
-    if isinstance(reasons, list):
-        about += [f"- {reason}" for reason in reasons]
-    about.append("The dashboard of the campaign shows the rest. To leave a cycle out: sfumato campaign exclude.")
-    return "\n".join(about) + "\n"
+    why = [f"- {translated(str(reason), language)}" for reason in reasons] if isinstance(reasons, list) else []
+    more = "The dashboard of the campaign shows the rest. To leave a cycle out: sfumato campaign exclude."
+    lines = [*(translated(line, language) for line in about), *why, translated(more, language)]
+    return "\n".join(lines) + "\n"

@@ -16,10 +16,10 @@ from sfumato.collect.service.models.replies import Refused
 from sfumato.collect.service.pages import answer_views as views
 from sfumato.collect.service.pages.privacy import NoticeLanguage
 from sfumato.collect.service.pages.svg_maps import OUTLINE, TILES
-from sfumato.collect.service.pages.words import chosen_language
 from sfumato.collect.service.rounds.collector import Collector
 from sfumato.collect.service.routes.common import Name, Responses, Running, ground_of, looks_of, refusals
 from sfumato.collect.service.routes.public import PathNumber, all_campaigns, log_head
+from sfumato.collect.service.sentences import chosen_language
 
 router = APIRouter(tags=["pages"])
 PageNumber = Annotated[int, Path(ge=1, le=999_999, description="A page of a map, from 1.")]
@@ -40,10 +40,10 @@ async def home(collector: Running, request: Request, language: NoticeLanguage | 
     return _page(pages.home_page(await all_campaigns(collector), language=tongue, kept=_kept(language)))
 
 
-@router.get("/operate", response_class=Response, responses={**_HTML, **refusals()})
-async def operate(request: Request) -> Response:
+@router.get("/operate", response_class=Response, responses={**_HTML, **refusals(422)})
+async def operate(request: Request, language: NoticeLanguage | None = None) -> Response:
     """The operator's screens; they ask for the token, and this page knows nothing without it."""
-    return _page(pages.operate_page(ground_of(request)))
+    return _page(pages.operate_page(ground_of(request), language=_tongue(language, "", request)))
 
 
 @router.get("/campaigns/{campaign}/privacy-notice", response_class=Response, responses={**_HTML, **refusals(404, 422)})

@@ -294,8 +294,8 @@ class Operations:
             await connection.execute(update(cycles).where(far).values(lease_until_s=0.0))
         return True
 
-    async def take_unnoticed(self) -> list[tuple[str, str, int, EstimateFacts]]:
-        """(name, title, cycle, facts) of every closed cycle its operator was not told of, and tell them once.
+    async def take_unnoticed(self) -> list[tuple[str, Specification, int, EstimateFacts]]:
+        """(name, what it is, cycle, facts) of every closed cycle its operator was not told of, and tell them once.
 
         Whoever moves the mark tells: of several servers exactly one.
         """
@@ -311,6 +311,6 @@ class Operations:
             mark = (campaigns.c.id == campaign_id) & (campaigns.c.noticed_cycle == mine[0].noticed_cycle)
             if await change_one(self.database, update(campaigns).where(mark).values(noticed_cycle=mine[-1].cycle)):
                 for row in mine:
-                    title = Specification.model_validate_json(row.specification).title
-                    found.append((row.name, title, row.cycle, EstimateFacts.model_validate_json(row.facts)))
+                    asked = Specification.model_validate_json(row.specification)
+                    found.append((row.name, asked, row.cycle, EstimateFacts.model_validate_json(row.facts)))
         return found
