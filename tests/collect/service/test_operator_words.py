@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 
 from sfumato.collect.service import pages, sentences
 from sfumato.collect.service.pages.words import words
-from sfumato.collect.service.sentences import LANGUAGES, translated
+from sfumato.collect.service.sentences import LANGUAGES, in_language
 from sfumato.collect.service.store.faults import _FAULTS
 
 SERVICE = ROOT / "src" / "sfumato" / "collect" / "service"
@@ -60,7 +60,7 @@ def test_every_refusal_an_operator_may_read_is_there_in_every_language() -> None
     said = {one.replace("is 7 left out", "is not left out") for one in found}
     unknown = {one for one in said if sentences._sentence(one, "fr") is None}
     assert unknown == set()
-    assert {what for what, _ in _FAULTS.values() if translated(what, "de") == what} == set()
+    assert {what for what, _ in _FAULTS.values() if in_language(what, "de") == what} == set()
 
 
 def test_the_table_has_all_languages_with_the_same_holes_and_no_double_meaning() -> None:
@@ -75,7 +75,7 @@ def test_the_table_has_all_languages_with_the_same_holes_and_no_double_meaning()
     for english, said in rows.items():
         filled = english.format(**dict.fromkeys(re.findall(r"\{(\w+)\}", english), "7"))
         wanted = said["fr"].format(**dict.fromkeys(re.findall(r"\{(\w+)\}", english), "7"))
-        assert translated(filled, "fr") == wanted
+        assert in_language(filled, "fr") == wanted
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -105,14 +105,14 @@ def test_the_screens_have_the_same_words_and_holes_in_every_language(language: s
 def test_numbers_in_a_sentence_are_written_as_the_language_writes_them() -> None:
     said = "The grid has 12,345 cells; this server allows 2,500. Use larger cells."
     assert (
-        translated(said, "de")
+        in_language(said, "de")
         == "Das Raster hat 12.345 Quadrate; dieser Server erlaubt 2.500. Nehmen Sie größere Quadrate."
     )
-    assert translated("Use cells of 1.5 km or more.", "fr") == "Prenez des carrés de 1,5 km ou plus."
-    assert translated("Somebody says something else. Use larger cells.", "es") == (
+    assert in_language("Use cells of 1.5 km or more.", "fr") == "Prenez des carrés de 1,5 km ou plus."
+    assert in_language("Somebody says something else. Use larger cells.", "es") == (
         "Somebody says something else. Use cuadrados más grandes."
     )
-    assert translated(said, "en") == said
+    assert in_language(said, "en") == said
 
 
 def test_refusals_and_reasons_speak_the_language_of_the_screens_and_english_to_programs(visitor: TestClient) -> None:

@@ -38,12 +38,12 @@ def chosen_language(asked: str | None, campaign: str, accepted: str) -> str:
     return next((tag for weight, _, tag in sorted(weighed) if tag in LANGUAGES and weight < 0), "en")
 
 
-def written(english: str, language: str) -> str:
+def number_in(english: str, language: str) -> str:
     """A number as it is written in a language, from how it is in English."""
     return english.translate(str.maketrans(",.", _MARKS[language]))
 
 
-def translated(english: str, language: str) -> str:
+def in_language(english: str, language: str) -> str:
     """What was said in English, in another language, sentence by sentence; what is not known stays as it is."""
     if language == "en" or not english:
         return english
@@ -58,14 +58,14 @@ def _sentence(english: str, language: str) -> str | None:
         found = pattern.fullmatch(english)
         if found is not None:
             values = zip(names, found.groups(), strict=True)
-            return said[language].format(**{name: _held(name, value, language) for name, value in values})
+            return said[language].format(**{name: _hole(name, value, language) for name, value in values})
     return None
 
 
-def _held(name: str, value: str, language: str) -> str:
+def _hole(name: str, value: str, language: str) -> str:
     if _NUMBERS.fullmatch(value):
-        return written(value, language)
-    return translated(value, language) if name.isupper() else value
+        return number_in(value, language)
+    return in_language(value, language) if name.isupper() else value
 
 
 @lru_cache(maxsize=1)

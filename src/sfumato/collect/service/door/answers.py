@@ -25,7 +25,7 @@ from sfumato.collect.service.models.bodies import ReportRequest
 from sfumato.collect.service.models.replies import Answer, Refusal, Refused, ReportAnswer
 from sfumato.collect.service.rounds.collector import Collector
 from sfumato.collect.service.rounds.writer import Health
-from sfumato.collect.service.sentences import chosen_language, translated
+from sfumato.collect.service.sentences import chosen_language, in_language
 from sfumato.collect.service.store.engine import UNREACHABLE
 
 _log = logging.getLogger("sfumato.collect.service")
@@ -43,12 +43,12 @@ def respond(answer: Answer, *, headers: Mapping[str, str] | None = None) -> Resp
 
 def refusal(refused: Refused, language: str = "en") -> Response:
     """An error in the envelope."""
-    errors = [translated(error, language) for error in refused.errors]
-    envelope = Refusal(error=translated(refused.error, language), errors=errors, status=refused.status)
+    errors = [in_language(error, language) for error in refused.errors]
+    envelope = Refusal(error=in_language(refused.error, language), errors=errors, status=refused.status)
     return respond(envelope, headers=refused.headers)
 
 
-def spoken(request: Request) -> str:
+def tongue_of(request: Request) -> str:
     """The language of an operator's screens; devices and programs without a token are answered in English."""
     headers = request.headers
     return chosen_language(None, "", headers.get("accept-language", "")) if "authorization" in headers else "en"
@@ -104,20 +104,20 @@ def install(app: FastAPI, shown: Callable[[Request, int], Response | None]) -> N
     """
 
     async def on_expected(request: Request, error: Exception) -> Response:
-        answer = answer_to(error, request.app.state.collector.health, spoken(request))
+        answer = answer_to(error, request.app.state.collector.health, tongue_of(request))
         assert answer is not None
         return shown(request, answer.status_code) or answer
 
     async def on_validation(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
-        return shown(request, 422) or refusal(from_validation(error), spoken(request))
+        return shown(request, 422) or refusal(from_validation(error), tongue_of(request))
 
     async def on_http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         headers = dict(error.headers or {})
         if error.status_code == 405:
             headers["allow"] = ", ".join(_methods(app, request.url.path))
-        answer = refusal(Refused(error.status_code, str(error.detail), headers=headers), spoken(request))
+        answer = refusal(Refused(error.status_code, str(error.detail), headers=headers), tongue_of(request))
         return shown(request, error.status_code) or answer
 
     app.add_exception_handler(RequestValidationError, on_validation)

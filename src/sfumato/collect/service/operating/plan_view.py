@@ -13,7 +13,7 @@ from sfumato.collect.loop.forecast import forecast, plan
 from sfumato.collect.loop.told_areas import DRAWN_UP_TO
 from sfumato.collect.service.models.bodies import PlanRequest
 from sfumato.collect.service.models.replies import PlanView, WidthView
-from sfumato.collect.service.sentences import translated
+from sfumato.collect.service.sentences import in_language
 from sfumato.collect.service.settings import Settings
 
 _LARGEST_PLANNED = 2_500
@@ -56,10 +56,10 @@ def plan_of(asked: PlanRequest, settings: Settings, *, language: str = "en") -> 
         after_s=found.after_s,
         width_m=found.width_m,
         finer=[WidthView(width_m=width, people=people) for width, people in found.finer],
-        words=translated(found.words, language),
-        map_words=translated(found.map_words, language),
+        words=in_language(found.words, language),
+        map_words=in_language(found.map_words, language),
         advice=[
-            translated(line, language)
+            in_language(line, language)
             for line in _advice(asked, grid, found.width_m, settings, smallest_m=made.smallest_tight_cell)
         ],
     )

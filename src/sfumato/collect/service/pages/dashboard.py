@@ -85,7 +85,7 @@ def _alarm(last: ClosedCycleView | None, said: Words) -> str:
     if last is None:
         return '<div id="alarm" role="status"></div>'
     if last.alarm.raised:
-        reasons = "".join(f"<li>{text(said.translated(reason))}</li>" for reason in last.alarm.reasons)
+        reasons = "".join(f"<li>{text(said.in_language(reason))}</li>" for reason in last.alarm.reasons)
         told = text(said.say("alarm_raised"))
         return f'<div id="alarm" class="alarm" role="alert"><strong>{told}</strong><ul>{reasons}</ul></div>'
     return f'<p id="alarm" role="status" class="calm">{text(said.say("alarm_calm"))}</p>'

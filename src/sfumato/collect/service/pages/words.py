@@ -16,7 +16,7 @@ from sfumato.base.numbers.odds import MOST_SAID, odds_words
 from sfumato.base.units import format_length
 from sfumato.collect.service.models.kept import MapOddsFacts, SharpnessFacts
 from sfumato.collect.service.models.replies import ClosedCycleView
-from sfumato.collect.service.sentences import LANGUAGES, translated, written
+from sfumato.collect.service.sentences import LANGUAGES, in_language, number_in
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,12 +30,12 @@ class Words:
         """A text with its placeholders filled in."""
         return self.texts[key].format(**values)
 
-    def translated(self, english: str) -> str:
+    def in_language(self, english: str) -> str:
         """What the collector says in English, in this language, where it is known."""
-        return translated(english, self.language)
+        return in_language(english, self.language)
 
     def _written(self, english: str) -> str:
-        return written(english, self.language)
+        return number_in(english, self.language)
 
     def number(self, value: float | None, digits: int = 3) -> str:
         """A number as it is written in this language, or a dash for nothing; never in powers of ten above 1."""

@@ -26,7 +26,7 @@ from typing import Literal
 from urllib.parse import unquote, urlsplit
 
 from sfumato.base.errors import InputError
-from sfumato.collect.service.sentences import translated
+from sfumato.collect.service.sentences import in_language
 from sfumato.collect.service.settings import LOOPBACK, Settings
 from sfumato.collect.service.store.operations import Deed, Notice
 from sfumato.collect.service.store.store import Store
@@ -177,7 +177,7 @@ class Notifier:
         told["language"] = language or "en"
         words = {"alarm": f"Alarm in cycle {cycle} of {name}", "end": f"{name} has ended", "test": f"A test of {name}"}
         body = json.dumps({**told, "at_s": int(now_s)}, ensure_ascii=False, sort_keys=True)
-        subject = translated(words[event], language or "en")
+        subject = in_language(words[event], language or "en")
         await self._store.outbox.put(self.ways, subject=f"[sfumato] {subject}", body=body, now_s=int(now_s))
 
     def _deliver(self, notice: Notice, now_s: float) -> None:
@@ -264,7 +264,7 @@ def _words(told: dict[str, object]) -> str:
     about = [f"Campaign: {told['campaign']} ({told['title']})"]
     if told["cycle"] is not None:
         about.append(f"Cycle: {told['cycle']}")
-    why = [f"- {translated(str(reason), language)}" for reason in reasons] if isinstance(reasons, list) else []
+    why = [f"- {in_language(str(reason), language)}" for reason in reasons] if isinstance(reasons, list) else []
     more = "The dashboard of the campaign shows the rest. To leave a cycle out: sfumato campaign exclude."
-    lines = [*(translated(line, language) for line in about), *why, translated(more, language)]
+    lines = [*(in_language(line, language) for line in about), *why, in_language(more, language)]
     return "\n".join(lines) + "\n"

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 from starlette.responses import Response
 
 from sfumato.collect.qr import qr_svg
-from sfumato.collect.service.door.answers import respond, spoken
+from sfumato.collect.service.door.answers import respond, tongue_of
 from sfumato.collect.service.models import bodies, replies
 from sfumato.collect.service.models.bodies import ActRequest
 from sfumato.collect.service.operating import lifecycle
@@ -17,7 +17,7 @@ from sfumato.collect.service.operating.plan_view import plan_of
 from sfumato.collect.service.pages.answer_views import campaign_view
 from sfumato.collect.service.rounds.collector import Collector
 from sfumato.collect.service.routes.common import Act, Name, Operator, Running, operator_only, post, read_body, refusals
-from sfumato.collect.service.sentences import translated
+from sfumato.collect.service.sentences import in_language
 
 router = APIRouter(prefix="/api/v1", tags=["operate"], dependencies=[Depends(operator_only)], route_class=Act)
 ClosedCycle = Annotated[int, Path(ge=1, le=999_999_999, description="A closed cycle.")]
@@ -55,7 +55,7 @@ async def close(campaign: Name, collector: Running, who: Operator, request: Requ
     """Close the open cycle now, if it has its minimum of tickets and time."""
     await read_body(request, bodies.CloseRequest)
     closed, cycle, reason = await collector.close_cycle(campaign, who=who)
-    said = translated(reason, spoken(request))
+    said = in_language(reason, tongue_of(request))
     return respond(replies.CloseAnswer(closed=closed, cycle=cycle, reason=said))
 
 
@@ -88,7 +88,7 @@ async def end(campaign: Name, collector: Running, who: Operator, request: Reques
     asked = await read_body(request, ActRequest)
     done = await lifecycle.end(collector, campaign, who=who, reason=asked.reason)
     view = campaign_view(done.campaign, done.cycle, counts=True)
-    reason = translated(done.reason, spoken(request))
+    reason = in_language(done.reason, tongue_of(request))
     return respond(replies.EndAnswer(campaign=view, published=done.published, reason=reason))
 
 
@@ -167,7 +167,7 @@ async def notices_test(collector: Running, who: Operator, request: Request) -> R
     """Put a test notice on every way there is (webhook, e-mail)."""
     await read_body(request, ActRequest)
     await collector.notifier.announce(
-        "test", name="test", title=f"asked for by {who}", language=spoken(request), now_s=collector.now()
+        "test", name="test", title=f"asked for by {who}", language=tongue_of(request), now_s=collector.now()
     )
     return respond(replies.NoticesAnswer(ways=list(collector.notifier.ways)))
 
@@ -176,7 +176,7 @@ async def notices_test(collector: Running, who: Operator, request: Request) -> R
 async def plan(collector: Running, request: Request) -> Response:
     """How fine a map so many people would draw, and what each report costs; nothing is created."""
     asked = await read_body(request, bodies.PlanRequest)
-    plan = await asyncio.to_thread(plan_of, asked, collector.settings, language=spoken(request))
+    plan = await asyncio.to_thread(plan_of, asked, collector.settings, language=tongue_of(request))
     return respond(replies.PlanAnswer(plan=plan))
 
 
