@@ -19,15 +19,28 @@ def rooms() -> tuple[Module, ...]:
     return modules()
 
 
+@pytest.fixture(scope="module")
+def walks() -> dict[str, journey.Journey]:
+    """All ways, walked once."""
+    return journey.journeys()
+
+
 @pytest.mark.slow
-def test_the_picture_and_the_tables_of_the_docs_are_what_the_source_says(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.xdist_group("journeys")
+def test_the_picture_and_the_tables_of_the_docs_are_what_the_source_says(
+    walks: dict[str, journey.Journey], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(architecture, "journeys", lambda _: walks)
     assert architecture.main(["--check"]) == 0, capsys.readouterr().out
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("journeys")
 @pytest.mark.parametrize("name", WAYS)
-def test_a_journey_is_short_and_no_two_files_of_it_import_each_other(name: str, rooms: tuple[Module, ...]) -> None:
-    files = journey.journey_of(name)
+def test_a_journey_is_short_and_no_two_files_of_it_import_each_other(
+    name: str, rooms: tuple[Module, ...], walks: dict[str, journey.Journey]
+) -> None:
+    files = walks[name]
     assert set(files) <= {room.file for room in rooms}
     assert "cli/__init__.py" in files or name == "SERVICE"
     assert "register" not in files.values(), "looking a command up is not on the way"

@@ -59,12 +59,18 @@ def test_twenty_random_kills_change_nothing(kind: str, rides: Path, tmp_path: Pa
     begun = time.perf_counter()
     work(tmp_path / "timed")
     lasts = time.perf_counter() - begun
-    chance, hits, out = random.Random(7), 0, tmp_path / "killed"
-    for _ in range(KILLS):
-        hits += killed_after(chance.uniform(0.0, lasts), lambda: work(out))
+    chance, hits, out = random.Random(7), 0, tmp_path / "killed0"
+    for number in range(10 * KILLS):  # how many of them come too late depends on what else the machine does
+        killed = killed_after(chance.uniform(0.0, lasts), lambda out=out: work(out))
         shared = everything(out) if out.exists() else {}
         assert shared.items() <= everything(whole).items()  # nothing half-written, at any moment
-    assert hits >= KILLS // 4
+        hits += killed
+        if hits == KILLS:
+            break
+        if not killed:
+            assert shared == everything(whole)
+            out = tmp_path / f"killed{number + 1}"
+    assert hits == KILLS
     done = work(out)
     assert everything(out) == everything(whole)
     assert len(done.document["files"]) == 40  # type: ignore[attr-defined]

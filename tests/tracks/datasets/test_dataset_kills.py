@@ -44,8 +44,8 @@ def ended(out: Path) -> bool:
 @pytest.fixture
 def few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many small units and buckets."""
-    monkeypatch.setattr(dataset, "ROUND_ROWS", 1000)
-    monkeypatch.setattr(dataset_job, "PART_ROWS", 1500)
+    monkeypatch.setattr(dataset, "ROUND_ROWS", 400)
+    monkeypatch.setattr(dataset_job, "PART_ROWS", 600)
 
 
 def work(folder: Path, out: Path, cores: int) -> None:
@@ -65,7 +65,7 @@ def checked(out: Path, table: pa.Table, keys: set[bytes]) -> None:
 
 def test_twenty_kills_at_any_moment_change_nothing(tmp_path: Path, few_rows: None) -> None:
     """All processes are forked before this one has threads of its own: what they did is looked at afterwards."""
-    table = rows(12_000, 40)
+    table = rows(4800, 40)
     folder, chance, hits = written(tmp_path / "in", table, 6), random.Random(11), 0
     assert not killed_before_change(10**9, tmp_path, lambda: work(folder, tmp_path / "compiled", 2))
     begun = time.perf_counter()
