@@ -12,6 +12,8 @@ from command import refused, run
 from rides import ride
 from track_files import write_as
 
+pytestmark = pytest.mark.usefixtures("roads_lead_nowhere")
+
 SYDNEY = (-33.9, 151.2)
 
 

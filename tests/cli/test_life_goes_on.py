@@ -4,35 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from command import run
+from hidden_folder import add, everything, hide, log, owntracks, where
 from rides import PARIS, ride
 from track_files import write_as
 
 import sfumato as sf
 from sfumato.tracks.places.globe import Around
 
+pytestmark = pytest.mark.usefixtures("roads_lead_nowhere")
+
 NEW = [9000.0, 2000.0]  # metres from the first home
-
-
-def where(metres: list[float]) -> str:
-    lat, lon = Around(*PARIS).to_degrees(metres)
-    return f"{lat[0]:.6f},{lon[0]:.6f}"
-
-
-def add(folder: Path, name: str, at: str, *more: str) -> str:
-    code, out, err = run("places", "add", name, at, "--places", "me.places", "--zone", "800m", *more, folder=folder)
-    assert code == 0, err
-    return out
-
-
-def hide(folder: Path, *more: str) -> tuple[int, str, str]:
-    return run(
-        "hide", "rides", "-o", "shared", "--places", "me.places", "--certificate", "c.json", *more, folder=folder
-    )
 
 
 @pytest.fixture
@@ -192,10 +177,6 @@ def test_a_place_that_is_named_again_keeps_its_zone_and_is_told_so(shared: Path)
     assert "Added home: a zone of 800 m. It was drawn before and is kept; --zone 400m was not used" in out
 
 
-def everything(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
-
-
 def test_again_says_what_is_exposed_rebuilds_the_folder_and_names_what_to_delete(shared: Path) -> None:
     add(shared, "newhome", where(NEW))
     before = everything(shared / "shared")
@@ -246,10 +227,10 @@ def test_a_swap_that_was_killed_is_ended_by_the_next_run(shared: Path, monkeypat
                 raise RuntimeError("killed")
         return real(self, target)
 
-    monkeypatch.setattr(Path, "replace", killed)
-    with pytest.raises(RuntimeError, match="killed"):
-        hide(shared, "--again")
-    monkeypatch.undo()
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "replace", killed)
+        with pytest.raises(RuntimeError, match="killed"):
+            hide(shared, "--again")
     assert not (shared / "shared").exists()
     code, out, _ = hide(shared)
     assert (code, "lie open" in out) == (0, False)
@@ -299,27 +280,6 @@ def test_a_place_is_written_as_people_write_it(tmp_path: Path, text: str) -> Non
     add(tmp_path, "home", text)
     out = run("places", "list", "--where", "--places", "me.places", folder=tmp_path)[1]
     assert "48.85660,2.35220" in out
-
-
-def log(days: int, *, first: int = 0) -> str:
-    """A CSV that grows by a ride a day."""
-    rows = ["time,lat,lon"]
-    for day in range(first, days):
-        trace = ride([0, 0], [4000.0 - 300 * day, 5000.0], every_s=30.0, at_s=1.7e9 + 86400 * day)
-        rows += [
-            f"{t:.0f},{y:.6f},{x:.6f}" for y, x, t in zip(trace.lat_deg, trace.lon_deg, trace.times_s, strict=True)
-        ]
-    return "\n".join(rows) + "\n"
-
-
-def owntracks(days: int) -> str:
-    """A month's .rec of OwnTracks."""
-    lines = []
-    for row in log(days).splitlines()[1:]:
-        t, lat, lon = row.split(",")
-        when = datetime.fromtimestamp(int(t), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        lines.append(f'{when}\t*\t{{"_type":"location","lat":{lat},"lon":{lon},"tst":{t}}}')
-    return "\n".join(lines) + "\n"
 
 
 @pytest.mark.parametrize(("name", "written"), [("log.csv", log), ("2023-11.rec", owntracks)])

@@ -18,7 +18,10 @@ from track_files import write_as
 
 import sfumato as sf
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
+pytestmark = [
+    pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL"),
+    pytest.mark.usefixtures("roads_lead_nowhere"),
+]
 WATCH = ("watch", "inbox", "-o", "shared", "--places", "me.places")
 OLD_S = 60.0
 

@@ -43,7 +43,8 @@ def test_one_file_and_one_row_and_every_command_takes_the_new_format(tmp_path: P
             cwd=tmp_path,
             env=env,
         )
-        assert asked.returncode == 0, (words, asked.stdout, asked.stderr)
+        # Its one straight ride leads to the place, which `hide` says by 1.
+        assert asked.returncode in (0, words[0] == "hide"), (words, asked.stdout, asked.stderr)
         return asked.stdout
 
     run("places", "add", "home", "48.85,2.35", "--zone", "400m", "--places", "me.places")

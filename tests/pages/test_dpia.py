@@ -17,6 +17,8 @@ from sfumato.cli import app
 from sfumato.pages.dpia import LANGUAGES, dpia_draft, dpia_page, month_costs
 from sfumato.tracks.certificates.document import Certificate
 
+pytestmark = pytest.mark.usefixtures("roads_lead_nowhere")
+
 RIDE = Path(str(files("sfumato").joinpath("data", "sample_ride.gpx")))
 FORBIDDEN = re.compile(r"anonym|anónim", re.IGNORECASE)
 

@@ -21,6 +21,8 @@ from sfumato.tracks.folders.verify_folder import verify_folder
 from sfumato.tracks.places.places_file import Places, place_at
 from sfumato.tracks.plan import Plan
 
+pytestmark = pytest.mark.usefixtures("roads_lead_nowhere")
+
 SUMMER = 1.7e9
 
 

@@ -20,6 +20,8 @@ import sfumato as sf
 from sfumato.cli import main
 from sfumato.tracks.places.globe import Around
 
+pytestmark = pytest.mark.usefixtures("roads_lead_nowhere")
+
 HOME = f"{PARIS[0]},{PARIS[1]}"
 BASE = ("-o", "shared", "--places", "me.places")
 

@@ -18,6 +18,8 @@ from sfumato.tracks.io.tables import csv_table
 from sfumato.tracks.places.globe import surface
 from sfumato.tracks.places.places_file import Places, place_at
 
+pytestmark = pytest.mark.usefixtures("roads_lead_nowhere")
+
 WRITTEN = {
     "fit": "gpx",
     "kmz": "gpx",

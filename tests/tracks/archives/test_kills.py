@@ -25,6 +25,8 @@ from sfumato.tracks.folders.verify_folder import verify_folder
 from sfumato.tracks.places.places_file import Places, place_at, save_places
 from sfumato.tracks.plan import Plan
 
+pytestmark = pytest.mark.usefixtures("roads_lead_nowhere")
+
 KILLS = 20
 
 

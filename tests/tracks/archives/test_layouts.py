@@ -20,6 +20,8 @@ from sfumato.tracks.io.archive import members
 from sfumato.tracks.io.telltale import names_position
 from sfumato.tracks.plan import Plan
 
+pytestmark = pytest.mark.usefixtures("roads_lead_nowhere")
+
 
 def _usable(path: Path) -> list[str]:
     return [member.name.partition("/")[2] for member in members([path]) if member.skipped is None]
@@ -106,7 +108,9 @@ def test_a_file_that_may_not_be_read_is_said_and_the_others_are_used(
 
     monkeypatch.setattr(Path, "open", guarded)
     code, out, error = run("protect", "rides", "-o", "shared", "--noise", "50m", folder=tmp_path)
-    assert code == 0, error
+    assert code == 1, error
+    assert "NOT USED: 1 file" in out
+    assert run("protect", "rides", "-o", "shared", "--noise", "50m", "--lenient", folder=tmp_path)[0] == 0
     assert "1 file in shared" in out
     assert "Permission denied" in out
     assert "rides/locked.gpx" in out

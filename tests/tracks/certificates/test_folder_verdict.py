@@ -27,6 +27,8 @@ from sfumato.tracks.noise.plausibility import GaussianRoughness
 from sfumato.tracks.people import noise as drawing
 from sfumato.tracks.people.noise import Noise, PeopleRows
 
+pytestmark = pytest.mark.usefixtures("roads_lead_nowhere")
+
 KINDS = ("file", "table", "folder", "dataset")
 LABELS = [
     *("Unchanged?", "Clean?", "Plausible?", "Protection", "Promise", "It holds over", "Also in it, exact", "Signed by"),

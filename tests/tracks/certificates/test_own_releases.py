@@ -21,6 +21,8 @@ from sfumato.tracks.certificates.document import with_file, with_seal
 from sfumato.tracks.certificates.verdict import judge
 from sfumato.tracks.io import write_trace
 
+pytestmark = pytest.mark.usefixtures("roads_lead_nowhere")
+
 COUNT = 400
 
 

@@ -19,6 +19,8 @@ from sfumato.base.errors import InputError
 from sfumato.tracks.io import read_trace, read_traces
 from sfumato.tracks.io.draft import NO_POSITION, NO_TIME
 
+pytestmark = pytest.mark.usefixtures("roads_lead_nowhere")
+
 LATER_FIRST = FIXES[::-1]
 PLACE = e7(*FIXES[0][:2])
 WHOLE = {"startTimestamp": stamp(FIXES[0][2]), "endTimestamp": stamp(FIXES[9][2])}

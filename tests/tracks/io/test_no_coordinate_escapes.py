@@ -26,6 +26,8 @@ from sfumato.cli import main
 from sfumato.tracks.io import read_trace, read_traces, write_trace
 from sfumato.tracks.places.places_file import Places, place_at, save_places
 
+pytestmark = pytest.mark.usefixtures("roads_lead_nowhere")
+
 # Where the samples' points are put: nothing else that is said resembles these numbers.
 MOVED = {"5.1035": "-37.815417", "5.101": "-37.813628", "5.102": "-37.814219", "5.09": "-37.809153"}
 MOVED |= {"-1.2041": "144.966251", "-1.202": "144.963058", "-1.203": "144.964377", "-1.19": "144.951284"}

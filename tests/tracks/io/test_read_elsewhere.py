@@ -21,6 +21,8 @@ from sfumato.base.errors import InputError
 from sfumato.tracks.certificates.clean import more_than_certified
 from sfumato.tracks.io.xml import gpx
 
+pytestmark = pytest.mark.usefixtures("roads_lead_nowhere")
+
 gpsbabel = pytest.mark.skipif(shutil.which("gpsbabel") is None, reason="needs gpsbabel (Debian)")
 WATCH = {
     "heart_rate": ("hr", 120.0),
@@ -212,7 +214,10 @@ def test_one_ride_in_is_one_file_out(tmp_path: Path) -> None:
         "ride.gpx",
     ]
     base = ("--places", "me.places")
-    code, said, _ = run("hide", "ride.gpx", "-o", "one.gpx", *base, folder=tmp_path)
+    out.write_text("of somebody else")
+    refused("hide", "ride.gpx", "-o", "one.gpx", *base, folder=tmp_path, says="There is a file one.gpx already.")
+    assert out.read_text() == "of somebody else"
+    code, said, _ = run("hide", "ride.gpx", "-o", "one.gpx", *base, "--force", folder=tmp_path)
     assert (code, "this ride alone" in said) == (0, True)
     assert out.read_bytes() == first  # a second time gives nothing else away
     assert run("hide", "ride.gpx", "-o", "two.csv", *base, "--report", "r.html", folder=tmp_path)[0] == 0

@@ -86,8 +86,10 @@ def say_rows(rows: Sequence[Row]) -> None:
         typer.echo(f"{others}; all of them are in the private summary.")
     if skipped:
         typer.echo(f"{count_of(skipped, 'other file')}: no track.")
-    if refused := sum(bool(row.refused) and not row.no_track for row in rows):
-        typer.echo(f"NOT USED: {count_of(refused, 'file')}, for the reasons above.")
+    if unreleased := sum(row.unreleased for row in rows):
+        typer.echo(f"NOT USED: {count_of(unreleased, 'file')}, for the reasons above.")
+    if earlier := sum(bool(row.refused) and not row.no_track for row in rows) - unreleased:
+        typer.echo(f"As shared before: {count_of(earlier, 'file')}, for the reasons above.")
     if words := points_read(rows).sentence():
         typer.echo(words)
     if left_out:

@@ -247,13 +247,14 @@ def _audit_archive(
         print_json(_archive_json(found))
     else:
         _say_archive(found, asked.report)
-    if found.inside or found.unprotected:
+    if found.still_found or found.unprotected:
         raise SystemExit(1)
 
 
 def _say_archive(found: ArchiveAudit, report: Path | None) -> None:
-    if open_ones := ", ".join(leak.name for leak in found.leaks if leak.lies_open):
-        typer.echo(f"STILL FOUND: {open_ones}. {count_of(found.inside, 'shared point')} inside a zone.")
+    if found.still_found:
+        names = ", ".join(leak.name for leak in found.leaks if leak.found)
+        typer.echo(f"STILL FOUND: {names}. {count_of(found.inside, 'shared point')} inside a zone.")
     if left := say_table(found.rows, "error per coordinate", _row_words):
         typer.echo(f"... and {left} more; --report writes all of them.")
     if words := points_read(found.rows).sentence():
@@ -278,7 +279,7 @@ def _row_words(row: AuditRow) -> str:
 
 def _archive_json(found: ArchiveAudit) -> dict[str, object]:
     return {
-        "ok": not (found.inside or found.unprotected),
+        "ok": not (found.still_found or found.unprotected),
         "unprotected": found.unprotected,
         "private": True,
         "rows": [asdict(row) for row in found.rows],

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -34,8 +33,8 @@ from sfumato.cli.tracks.unnamed import Unnamed
 from sfumato.pages.report.archive_page import private_page, public_page
 from sfumato.tracks.certificates.document import certificate_beside, thin_protection
 from sfumato.tracks.certificates.sign import signer_with
-from sfumato.tracks.folders.rides.again import Rebuilt, hide_again
-from sfumato.tracks.folders.rides.hide import hide_archive
+from sfumato.tracks.folders.rides.again import hide_again
+from sfumato.tracks.folders.rides.hide import ends_asked, hide_archive
 from sfumato.tracks.folders.rides.ride_job import ArchiveResult
 from sfumato.tracks.folders.rides.sharing import ALONE, Faces, Sharing, filled_beside
 from sfumato.tracks.folders.rows.dataset import open_dataset
@@ -46,11 +45,10 @@ from sfumato.tracks.io.archive import count_members
 from sfumato.tracks.io.draft import canonical
 from sfumato.tracks.io.formats import is_dataset, names_a_file
 from sfumato.tracks.people.layout import TableReading
-from sfumato.tracks.places.ends import RideEnds, with_ends
 from sfumato.tracks.places.find import FoundPlace
 from sfumato.tracks.places.leak_test import PlaceLeak
 from sfumato.tracks.places.leak_test import refuse_if_found as refuse_if_near
-from sfumato.tracks.places.places_file import Places, change_places, load_places
+from sfumato.tracks.places.places_file import Places, load_places
 from sfumato.tracks.places.zones import public_radius_m
 from sfumato.tracks.plan import Plan, Times
 
@@ -82,7 +80,9 @@ def hide(
     times: str = typer.Option("keep", help="keep, shift, relative, drop or coarse:5min: which times are released."),
     keep: list[str] = typer.Option([], help="Keep this field where there is one, e.g. elevation; repeat for more."),
     ends: str | None = typer.Option(
-        None, help="Also cut around the first and last point of every ride: 400m, 800m or 1600m, off-centre, for ever."
+        None,
+        help="Also cut around the first and last point of every ride: 400m, 800m or 1600m, off-centre, for ever; "
+        "remembered with the folder, none ends it.",
     ),
     to: str | None = typer.Option(None, help="Write every ride as this format (csv, geojson, gpx, parquet ...)."),
     refuse_if_found: str | None = typer.Option(
@@ -110,6 +110,9 @@ def hide(
     ),
     lenient: bool = typer.Option(
         False, "--lenient", help="Exit with 0 although files could not be used or released.", rich_help_panel=_FILES
+    ),
+    force: bool = typer.Option(
+        False, "--force", help="Write over the file named with -o, for one ride.", rich_help_panel=_FILES
     ),
     strict: bool = typer.Option(False, "--strict", help="Stop at the first file that cannot be used."),
     json: bool = typer.Option(False, "--json", help="Print one JSON object (private) and nothing else."),
@@ -198,41 +201,40 @@ def hide(
     _check_zones([owner], zone)
     reading = SourceReading(format, time_zone, columns, tuple(canonical(name) for name in keep), one_person)
     plan = None if blur is None else Plan(noise_m=length_m(blur), prior_class=prior_class)
-    around = None if ends is None else RideEnds(owner, length_m(ends), noise_m=(plan and plan.noise_m) or 0.0)
 
     def hear(leaks: tuple[PlaceLeak, ...], unvisited: tuple[str, ...]) -> None:
-        ends_open = () if around is None else around.open_ends()
         if not json:
-            _say_leaks(leaks, unvisited, ends_open)
-            typer.echo("" if around is None else f"  {around.sentence()}", nl=around is not None)
+            _say_leaks(leaks, unvisited)
+            stop = "" if ends else " (As in this folder before; --ends none ends it.)"
+            typer.echo("" if around is None else f"  {around.sentence()}{stop}", nl=around is not None)
         if limit_m is not None:
-            refuse_if_near((*leaks, *ends_open), limit_m)
+            refuse_if_near(leaks, limit_m)
 
     def write_down(document: Mapping[str, object]) -> None:
         write_certificate(certificate, document)
-        if around is not None and around.drawn and not dry_run:
-            drawn = around.drawn
-            change_places(places, lambda mine: with_ends(mine, drawn), passphrase=_if_sealed(places, passphrase))
+        if around is not None:
+            around.keep(places, passphrase=_if_sealed(places, passphrase))
 
     asked = Unnamed(output, unnamed, not_mine, quiet=json)
     if dry_run and not again:
         raise InputError("--dry-run is for --again.", "`hide` says what attackers find before anything is in place.")
     rebuilt, certificate = None, certificate or certificate_beside(output)
     alone = names_a_file(sources, output, remembers=blur is not None or again or state is not None)
+    around = ends_asked(output, owner, ends, noise_m=(plan and plan.noise_m) or 0.0)
     with progress("Hiding", count_members(sources), quiet=json) as step, ExitStack() as stack:
         faces = Faces(step, hear, sign=signer, certified=write_down, unnamed=asked)
         how = Sharing(reading, state, passphrase, keep_names, to, strict, faces)
-        folder, how = stack.enter_context(filled_beside(sources, output, how)) if alone else (output, how)
+        folder, how = stack.enter_context(filled_beside(sources, output, how, force=force)) if alone else (output, how)
         if again:
             rebuilt = hide_again(sources, output, owner, how, times=shown, blur=plan, ends=around, dry_run=dry_run)
             done = rebuilt.done
         else:
             done = hide_archive(sources, folder, owner, how, times=shown, blur=plan, ends=around)
-    if rebuilt is not None and not json:
-        _say_again(rebuilt, output)
+    for line in () if rebuilt is None or json else rebuilt.sentences(output):
+        typer.echo(line)
     if dry_run:
         if json and rebuilt is not None:
-            print_json(_again_json(rebuilt))
+            print_json(rebuilt.to_dict())
         return
     folder = output.parent if alone else output
     if not alone:
@@ -242,12 +244,12 @@ def hide(
     if public_report is not None:
         write_text(public_report, public_page(done, folder))
     asked.remember()
-    code = int(bool(done.lies_open or done.strangers or (not lenient and any(row.unreleased for row in done.rows))))
+    code = int(bool(done.still_found or done.strangers or (not lenient and any(row.unreleased for row in done.rows))))
     where = str(output) if alone else f"{count_of(done.shared, 'file')} in {output}"
     if json:
         files = {"folder": output, "certificate": certificate, "report": report, "public_report": public_report}
         outputs = {name: str(path) for name, path in files.items() if path is not None}
-        print_json({**_as_json(done, outputs, asked.found), **({} if rebuilt is None else _again_json(rebuilt))})
+        print_json({**_as_json(done, outputs, asked.found), **({} if rebuilt is None else rebuilt.to_dict())})
         raise typer.Exit(code)
     say_rows(done.rows)
     typer.echo(
@@ -260,42 +262,6 @@ def hide(
     typer.echo("What you published before without a zone cannot be taken back.")
     _say_folder(done, output)
     raise typer.Exit(code)
-
-
-def _say_again(rebuilt: Rebuilt, output: Path) -> None:
-    """Which shared files expose which place, what cannot be taken back, and what to delete where."""
-    if rebuilt.exposed:
-        typer.echo("Shared files that show what is inside a zone (private):")
-    for row in rebuilt.exposed:
-        first, last = (datetime.fromtimestamp(moment, UTC).date() for moment in (row.first_s, row.last_s))
-        whence = f"(from {row.source})" if row.source else "(not made here)"
-        typer.echo(f"  {row.file}  {row.place}: {row.points} points, {first} to {last}  {whence}")
-    for leak in rebuilt.kept_copy:
-        if leak.lies_open:
-            near = "" if leak.best_m is None else f" and comes within {leak.best_m:.0f} m of it"
-            typer.echo(f"Whoever kept the old copy sees {leak.name} lie open{near}: that cannot be taken back.")
-    for before, now in rebuilt.replaced:
-        typer.echo(f"Delete {before} wherever you uploaded it{f', and share {now} instead' if now else ''}.")
-    if rebuilt.dropped:
-        typer.echo(
-            f"NOT IN THE NEW FOLDER, because their rides were not given: {', '.join(rebuilt.dropped)}. Give all rides, "
-            "or delete these, too, wherever you uploaded them."
-        )
-    if rebuilt.old is None:
-        typer.echo(f"Nothing was put in place: without --dry-run {output} is replaced, and the old folder kept.")
-    else:
-        typer.echo(f"{output} is new. The old folder is kept as {rebuilt.old}: delete it when you are done.")
-
-
-def _again_json(rebuilt: Rebuilt) -> dict[str, object]:
-    return {
-        "exposed": [asdict(row) for row in rebuilt.exposed],
-        "kept_copy": [{**asdict(leak), "sentence": leak.sentence()} for leak in rebuilt.kept_copy],
-        "delete": [before for before, _ in rebuilt.replaced] + list(rebuilt.dropped),
-        "replaced": dict(rebuilt.replaced),
-        "dropped": list(rebuilt.dropped),
-        "old_folder": None if rebuilt.old is None else str(rebuilt.old),
-    }
 
 
 def _say_folder(done: ArchiveResult, output: Path) -> None:
@@ -341,10 +307,10 @@ def _check_zones(every: Sequence[Places], zone: str | None) -> None:
         raise InputError(f"{whose} drawn with another radius than {asked:g} m.", _ONE_ZONE)
 
 
-def _say_leaks(leaks: tuple[PlaceLeak, ...], unvisited: tuple[str, ...], ends_open: tuple[PlaceLeak, ...] = ()) -> None:
-    open_ones = ", ".join([leak.name for leak in leaks if leak.lies_open] + ["ends of rides"] * bool(ends_open))
-    typer.echo(f"Can I still be found? {f'STILL FOUND: {open_ones} ' if open_ones else ''}(private)")
-    for leak in sorted(leaks, key=lambda leak: not leak.lies_open):
+def _say_leaks(leaks: tuple[PlaceLeak, ...], unvisited: tuple[str, ...]) -> None:
+    found = ", ".join(dict.fromkeys("ends of rides" if leak.ride_end else leak.name for leak in leaks if leak.found))
+    typer.echo(f"Can I still be found? {f'STILL FOUND: {found} ' if found else ''}(private)")
+    for leak in sorted((one for one in leaks if not one.ride_end), key=lambda leak: not leak.found):
         typer.echo(f"  {leak.sentence()}")
     for name in unvisited:
         typer.echo(f"  {name}: no ride comes into its zone. Check its coordinates: latitude first, then longitude.")
@@ -385,7 +351,7 @@ class _Heard:
 
 def _as_json(done: ArchiveResult, files: dict[str, str], unnamed: Sequence[FoundPlace]) -> dict[str, object]:
     return {
-        "ok": not (done.lies_open or done.strangers),
+        "ok": not (done.still_found or done.strangers),
         "private": True,
         "rows": [asdict(row) for row in done.rows],
         "points_read": points_read(done.rows).to_dict(),

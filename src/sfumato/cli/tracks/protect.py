@@ -146,6 +146,9 @@ class ProtectOptions:
         "--strict",
         help="Write nothing if a file of an archive, or a row of a table of people or a dataset, cannot be used.",
     )
+    lenient: bool = _read(
+        False, "--lenient", help="Exit with 0 although files of an archive could not be used or released."
+    )
     snap_m: str = _shown("0.1m", "--snap", help="Grid that released positions are snapped to, after the noise (m).")
     style: str = _shown(
         "noisy",

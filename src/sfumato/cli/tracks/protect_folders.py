@@ -85,6 +85,7 @@ def protect_archive_folder(asked: ProtectOptions) -> None:
             asked.seed,
         )
         done = protect_archive(asked.sources, output, plan, how)
+    code = int(not asked.lenient and any(row.unreleased for row in done.rows))
     write_text(done.private / SUMMARY_NAME, rows_csv(done.rows), private=True)
     if "report" in paths:
         found = audit_archive(asked.sources, output, done.document, reading=read)
@@ -92,12 +93,13 @@ def protect_archive_folder(asked: ProtectOptions) -> None:
     if "public_report" in paths:
         write_text(paths["public_report"], public_page(done, output))
     if asked.json:
-        said = {"ok": True, "private": True, "rows": [asdict(row) for row in done.rows]}
+        said = {"ok": not code, "private": True, "rows": [asdict(row) for row in done.rows]}
         written = {name: str(path) for name, path in paths.items()}
         counted = points_read(done.rows).to_dict()
         print_json({**said, "points_read": counted, "certificate": done.document, "outputs": written})
-        return
+        raise typer.Exit(code)
     _say_archive(done, output)
+    raise typer.Exit(code)
 
 
 def _say_archive(done: ArchiveResult, output: Path) -> None:

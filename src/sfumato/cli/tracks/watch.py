@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json as json_module
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,14 +16,15 @@ from sfumato.base.units import count_of, duration_s, length_m
 from sfumato.cli.tracks.archive_faces import passphrase_in, rows_csv, write_certificate
 from sfumato.cli.tracks.unnamed import Unnamed
 from sfumato.tracks.certificates.document import certificate_beside
-from sfumato.tracks.folders.rides.hide import hide_archive
-from sfumato.tracks.folders.rides.inbox import Doorbell, files_ready
+from sfumato.tracks.folders.rides.hide import ends_asked, hide_archive
+from sfumato.tracks.folders.rides.inbox import Doorbell, files_ready, stamp_of
 from sfumato.tracks.folders.rides.protect_archive import protect_archive
 from sfumato.tracks.folders.rides.ride_job import ArchiveResult
 from sfumato.tracks.folders.rides.sharing import Faces, Sharing
 from sfumato.tracks.folders.staging import SUMMARY_NAME
 from sfumato.tracks.io import SourceReading
 from sfumato.tracks.io.draft import canonical
+from sfumato.tracks.places.ends import RideEnds
 from sfumato.tracks.places.leak_test import PlaceLeak, refuse_if_found
 from sfumato.tracks.places.places_file import load_places
 from sfumato.tracks.plan import Plan, Times
@@ -87,22 +90,21 @@ def watch(
     while True:
         bell.listen()
         ready, soonest_s = files_ready(inbox, settle_s)
-        code = 0
-        if ready and ready != before:
+        now, code = (ready, None if places is None else stamp_of(places)), 0
+        if ready and now != before:
             asked = Unnamed(output, unnamed, [], quiet=True)
 
-            def hear(leaks: tuple[PlaceLeak, ...], unvisited: tuple[str, ...]) -> None:
-                if limit_m is not None:
-                    refuse_if_found(leaks, limit_m)
-
-            faces = Faces(tested=hear, certified=lambda document: write_certificate(file, document), unnamed=asked)
-            how = Sharing(reading, state, passphrase, faces=faces, ready=frozenset(ready).__contains__)
+            how = Sharing(reading, state, passphrase, ready=frozenset(ready).__contains__)
             try:
                 if plan is not None:
-                    done = protect_archive([inbox], output, plan, how)
+                    faces = Faces(certified=lambda document: write_certificate(file, document), unnamed=asked)
+                    done = protect_archive([inbox], output, plan, replace(how, faces=faces))
                 else:
                     assert places is not None
-                    done = hide_archive([inbox], output, load_places(places, passphrase=passphrase), how, times=shown)
+                    owner = load_places(places, passphrase=passphrase)
+                    ends = ends_asked(output, owner, None)
+                    faces = _faces(limit_m, file, places, ends, passphrase, asked)
+                    done = hide_archive([inbox], output, owner, replace(how, faces=faces), times=shown, ends=ends)
             except SfumatoError as error:
                 if once:
                     raise
@@ -112,21 +114,37 @@ def watch(
                 write_text(done.private / SUMMARY_NAME, rows_csv(done.rows), private=True)
                 counts = _counts(done, len(asked.found))
                 words, code = _said(counts, done), 0 if counts["ok"] else 1
-                before, pause_s = ready, every_s
+                before, pause_s = now, every_s
             if words != said:
-                now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
-                typer.echo(json_module.dumps({"at": now, **counts}) if json else f"{now} {words}")
+                at = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+                typer.echo(json_module.dumps({"at": at, **counts}) if json else f"{at} {words}")
             said = words
         if once:
             raise typer.Exit(code)
         bell.wait(pause_s if soonest_s is None else min(pause_s, soonest_s + 0.1))
 
 
+def _faces(
+    limit_m: float | None, file: Path, places: Path, ends: RideEnds | None, passphrase: str | None, asked: Unnamed
+) -> Faces:
+    def hear(leaks: tuple[PlaceLeak, ...], unvisited: tuple[str, ...]) -> None:
+        if limit_m is not None:
+            refuse_if_found(leaks, limit_m)
+
+    def write_down(document: Mapping[str, object]) -> None:
+        write_certificate(file, document)
+        if ends is not None:
+            ends.keep(places, passphrase=passphrase)
+
+    return Faces(tested=hear, certified=write_down, unnamed=asked)
+
+
 def _counts(done: ArchiveResult, unnamed: int) -> dict[str, object]:
     unreleased, strangers = sum(row.unreleased for row in done.rows), len(done.strangers)
     counts = {"new": sum(row.new for row in done.rows), "shared": done.shared, "unreleased": unreleased}
-    ok = not (done.lies_open or strangers or unreleased)
-    return {"ok": ok, **counts, "strangers": strangers, "lies_open": done.lies_open, "unnamed": unnamed}
+    found = sum(leak.found and not leak.lies_open for leak in done.leaks)
+    ok = not (done.still_found or strangers or unreleased)
+    return {"ok": ok, **counts, "strangers": strangers, "lies_open": done.lies_open, "found": found, "unnamed": unnamed}
 
 
 def _said(counts: dict[str, object], done: ArchiveResult) -> str:
@@ -134,12 +152,13 @@ def _said(counts: dict[str, object], done: ArchiveResult) -> str:
     words = {
         "unreleased": f"NOT RELEASED: {{}}, see {done.private / SUMMARY_NAME}.",
         "strangers": "NOT COVERED: {}, in the folder though not from here.",
+        "found": "STILL FOUND: roads lead to {}; sfumato hide says to which.",
         "unnamed": "No zone covers {} where rides end or nights were spent; sfumato hide lists them.",
     }
     parts = [f"{count_of(int(str(counts['new'])), 'new file')}, {done.shared} in {done.private.stem}."]
     for name, said in words.items():
         if count := int(str(counts[name])):
-            parts.append(said.format(count_of(count, "place" if name == "unnamed" else "file")))
+            parts.append(said.format(count_of(count, "file" if name in ("unreleased", "strangers") else "place")))
     if done.lies_open:
         parts.append("STILL FOUND: a place lies open in files shared before; sfumato hide --again says what to do.")
     return " ".join(parts)

@@ -9,6 +9,7 @@ test, and every published point is held against the zones. All of it is private.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,11 +24,13 @@ from sfumato.base.units import count_of
 from sfumato.tracks.adversary.audit import WITHIN_M, Audit, audit
 from sfumato.tracks.certificates.build import rounded_times
 from sfumato.tracks.certificates.verify import Document
-from sfumato.tracks.folders.manifest import SourceRecord, files_of, read_records
+from sfumato.tracks.folders.manifest import SourceRecord, family_of, files_of, read_records
+from sfumato.tracks.folders.rides.growing import told_apart
 from sfumato.tracks.folders.staging import ARCHIVE
 from sfumato.tracks.folders.verify_folder import verify_folder
 from sfumato.tracks.io import SourceReading, read_trace
 from sfumato.tracks.io.archive import Member, members
+from sfumato.tracks.io.formats import NoTrack
 from sfumato.tracks.places.leak_test import LeakTest, PlaceLeak
 from sfumato.tracks.places.places_file import Places
 from sfumato.tracks.places.withhold import withhold
@@ -71,6 +74,11 @@ class ArchiveAudit:
         return sum(leak.open_points for leak in self.leaks)
 
     @property
+    def still_found(self) -> bool:
+        """Whether a place lies open, or attackers find one by the roads that lead there."""
+        return any(leak.found for leak in self.leaks)
+
+    @property
     def unprotected(self) -> bool:
         """Whether what was shared is the original: nothing moved by a metre, and nothing withheld or noise promised."""
         shared = [row for row in self.rows if row.within_a_metre is not None]
@@ -110,17 +118,50 @@ class _Compared:
                 if digest not in self.known:
                     return AuditRow(member.name, refused=NOT_SHARED)
                 original = rounded_times(self.reading.read(path)[1])
+        except NoTrack as error:
+            return AuditRow(member.name, refused=error.what, no_track=True)
         except (SfumatoError, OSError) as error:
             return AuditRow(member.name, refused=getattr(error, "what", "it cannot be read"))
         row = AuditRow(member.name, len(original), skipped=dict(original.skipped))
-        if files := files_of(self.known, digest):
-            if not all((self.folder / name).exists() for name in files):
-                return replace(row, refused="taken out of the folder since it was shared")
-            self.seen.update(files)
-            return self._held_against(row, original, files)
-        if self.test is not None:
-            self.test.add(original, None)
-        return row
+        parts = [self._part(row, piece, files_of(self.known, one)) for one, piece in self._pieces(digest, original)]
+        if len(parts) == 1:
+            return parts[0]
+        there = [part for part in parts if part.error_m is not None]
+        weights = [part.points_out for part in there]
+        return replace(
+            row,
+            points_out=sum(part.points_out for part in parts),
+            output=next((part.output for part in parts if part.output), None),
+            inside=sum(part.inside for part in parts),
+            refused=next((part.refused for part in parts if part.refused), None),
+            error_m=math.sqrt(_mean([(part.error_m or 0.0) ** 2 for part in there], weights)) if there else None,
+            within_a_metre=_mean([part.within_a_metre or 0.0 for part in there], weights) if there else None,
+        )
+
+    def _pieces(self, digest: str, original: Trace) -> list[tuple[str, Trace]]:
+        """What of an original was shared when: each part of a file that grew, with the hash that the file had then."""
+        latest, by_source = self.known[digest], {one.source: one for one in self.known.values()}
+        whole = latest.source.removesuffix(f" (part {latest.part})")
+        family = [one for one in family_of(by_source, whole) if one.part <= latest.part]
+        spans = [(one.first_s, one.last_s) for one in family]
+        if len(family) < 2 or any(first_s is None or last_s is None for first_s, last_s in spans):
+            return [(digest, original)]
+        family_spans = [
+            (one, (first_s or 0.0, last_s or 0.0)) for one, (first_s, last_s) in zip(family, spans, strict=True)
+        ]
+        found = told_apart(original, family_spans, lambda _, piece: (piece, "same"))
+        return [(one.source_sha256, piece) for one, piece, _ in found.kept]
+
+    def _part(self, row: AuditRow, original: Trace, files: list[str]) -> AuditRow:
+        row = replace(row, points_in=len(original))
+        if not files:
+            if self.test is not None:
+                self.test.add(original, None)
+            return row
+        if not all((self.folder / name).exists() for name in files):
+            return replace(row, refused="taken out of the folder since it was shared")
+        self.seen.update(files)
+        return self._held_against(row, original, files)
 
     def _held_against(self, row: AuditRow, original: Trace, files: list[str]) -> AuditRow:
         keep, left = self.reading.keep, original
@@ -140,6 +181,10 @@ class _Compared:
         self.pairs.append((left, shared))
         near = float(np.mean(np.hypot(*moved.T) <= WITHIN_M))
         return replace(row, error_m=float(np.sqrt(np.mean(moved**2))), within_a_metre=near)
+
+
+def _mean(values: Sequence[float], weights: Sequence[int]) -> float:
+    return float(np.average(values, weights=weights))
 
 
 def audit_archive(

@@ -19,7 +19,16 @@ from sfumato.base.errors import InputError, SfumatoError
 from sfumato.base.files import write_whole
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.io.draft import Draft, Reading, merge_drafts, require_kept
-from sfumato.tracks.io.formats import FORMATS, Format, format_named, format_of, module_of, output_format, written_as
+from sfumato.tracks.io.formats import (
+    FORMATS,
+    Format,
+    format_named,
+    format_of,
+    module_of,
+    output_format,
+    refuse_notes,
+    written_as,
+)
 
 if TYPE_CHECKING:
     from sfumato.tracks.io.tables.point_table import PointTable
@@ -147,6 +156,8 @@ class SourceReading:
 
     def read(self, path: Path) -> tuple[Format, Trace]:
         """The format to write it in and the trace; what is asked to be kept stays where there is some."""
+        if not self.format and not self.columns:
+            refuse_notes(path)
         chosen = format_named(self.format) if self.format else format_of(path)
         trace = read_trace(
             path,

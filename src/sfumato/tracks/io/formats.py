@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import glob
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -11,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from sfumato.base.errors import InputError
+from sfumato.tracks.io.telltale import names_position
 
 Tells = Callable[[bytes, str], bool]
 
@@ -182,6 +184,33 @@ def format_of(path: Path) -> Format:
             f"Name it with format= or --format; formats: {', '.join(FORMATS)}.",
         )
     return chosen
+
+
+class NoTrack(InputError):
+    """No format claims the file: in a folder it is passed over with a word."""
+
+
+_ROW = re.compile(r"(?:[-+]?\d{1,9}[.,]\d{3,}\b.*?){2}")
+
+
+def refuse_notes(path: Path) -> None:
+    """:class:`NoTrack` for a ``.txt`` without a known beginning, a header that names a position, or rows of numbers."""
+    if path.suffix.lower() != ".txt":
+        return
+    with path.open("rb") as stream:
+        head = stream.read(4096)
+    text = head.decode("utf-16" if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8", "replace")
+    text = text.lstrip("\ufeff \t\r\n")
+    tells = [tell for format in FORMATS.values() for tell in (format.mark, format.looks) if tell not in (None, _fields)]
+    fields, lines = re.split("[,;\t|]", _first_line(text)), [line for line in text.splitlines() if line.strip()]
+    named = len(fields) > 1 and any(names_position(field) for field in fields if len(field.split()) <= 2)
+    if (
+        named
+        or any(tell(head, text) for tell in tells if tell)
+        or 2 * sum(map(bool, map(_ROW.search, lines))) > len(lines)
+    ):
+        return
+    raise NoTrack("It is a text without positions, which no format claims.", "If it is a track, name its --format.")
 
 
 def written_as(format: Format, path: Path) -> Format:

@@ -54,7 +54,7 @@ _SAME_SCRIPT = re.compile(r"[^\W\d_]+[0-9]*")
 _CJK = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
 # How degrees are written as a number: degrees, thousandths ... billionths, radians, semicircles.
 _SCALES = (*(10.0**power for power in (0, 3, 4, 5, 6, 7, 8, 9)), math.pi / 180, 2.0**31 / 180)
-_NEAR_DEG = 5e-3
+_NEAR_DEG, _SAME_DEG = 5e-3, 5e-5
 _NEAR_M = 100.0
 _ENOUGH = 10
 
@@ -79,9 +79,10 @@ def refuse_positions(
 ) -> None:
     """Refuse to keep numbers that say where somebody was.
 
-    They do if, in one of the ways to write degrees, they follow a coordinate to a few hundred metres at half of the
+    They do if, in one of the ways to write degrees, they are a coordinate to a few hundred metres at half of the
     points; or if they are a linear function of the position to 100 m (a projection, an offset), unless time explains
-    them as well. The second is not asked of ``known`` quantities: a height on a steady climb is a height.
+    them as well. The second is not asked of ``known`` quantities: a height on a steady climb is a height. Nor does the
+    first refuse those where the numbers do not move with the coordinate: 120 heart beats are no .120 degrees.
     """
     for name, values in columns.items():
         there = np.isfinite(values) & np.isfinite(lat_deg) & np.isfinite(lon_deg) & np.isfinite(times_s)
@@ -89,9 +90,7 @@ def refuse_positions(
         if len(number) < 2:
             continue
         if any(
-            np.mean(np.abs(written - degrees) < _NEAR_DEG) > 0.5
-            for degrees in (lat, lon)
-            for written in _as_degrees(number)
+            _is_written(written, degrees, name in known) for degrees in (lat, lon) for written in _as_degrees(number)
         ):
             raise InputError(f"Column '{name}' holds the true position.", "It is what is hidden: leave it out.")
         for degrees in (lat, lon):
@@ -100,6 +99,15 @@ def refuse_positions(
                 raise InputError(f"Column '{name}' follows the true position.", "It is what is hidden: leave it out.")
         if name not in known and _is_projected(number, lat, lon, times_s[there]):
             raise InputError(f"Column '{name}' follows the true position.", "It is what is hidden: leave it out.")
+
+
+def _is_written(written: FloatArray, degrees: FloatArray, is_known: bool) -> bool:
+    """Whether numbers are a coordinate; known quantities only where they move with it, or are it to a few metres."""
+    off = written - degrees
+    if np.mean(np.abs(off) < _NEAR_DEG) <= 0.5:
+        return False
+    moves = np.subtract(*np.quantile(off, (0.75, 0.25))) < 0.5 * np.subtract(*np.quantile(degrees, (0.75, 0.25)))
+    return bool(not is_known or moves or np.mean(np.abs(off) < _SAME_DEG) > 0.5)
 
 
 def _as_degrees(number: FloatArray) -> Iterator[FloatArray]:

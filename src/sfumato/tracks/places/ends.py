@@ -10,15 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+from scipy.special import bdtrc
 
 from sfumato.base.randomness import Random
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import count_of
 from sfumato.tracks.places.globe import surface
-from sfumato.tracks.places.leak_test import LeakTest, PlaceLeak
-from sfumato.tracks.places.places_file import SAME_PLACE_M, Place, Places, place_at
+from sfumato.tracks.places.leak_test import UNLUCKY, LeakTest, PlaceLeak
+from sfumato.tracks.places.places_file import SAME_PLACE_M, Place, Places, change_places, place_at
 from sfumato.tracks.places.zones import Withholding, public_radius_m
 
 PAUSE_S = 1800.0
@@ -32,6 +34,7 @@ class RideEnds:
         self.drawn: list[Place] = []
         self._noise_m, self._rng = noise_m, rng
         self._tests: dict[str, LeakTest] = {}
+        self._results: tuple[PlaceLeak, ...] | None = None
 
     @property
     def zones(self) -> tuple[Withholding, ...]:
@@ -64,30 +67,48 @@ class RideEnds:
 
     def look(self, original: Trace, published: Trace | None) -> None:
         """One ride more for the leak test of its ends."""
+        self._results = None
         for place in self.of(original):
             self._tests.setdefault(place.name, LeakTest([place], noise_m=self._noise_m)).add(original, published)
 
     def results(self) -> tuple[PlaceLeak, ...]:
         """What attackers find of each end."""
-        return tuple(leak for test in self._tests.values() for leak in test.results())
+        if self._results is None:
+            every = (leak for test in self._tests.values() for leak in test.results())
+            self._results = tuple(replace(leak, ride_end=True) for leak in every)
+        return self._results
 
-    def open_ends(self) -> tuple[PlaceLeak, ...]:
-        """The ends that lie open in rides shared before they had a zone."""
-        return tuple(leak for test in self._tests.values() if test.open_points for leak in test.results())
+    def found(self) -> tuple[PlaceLeak, ...]:
+        """Ends that lie open in rides shared before they had a zone, or that attackers find by roads.
+
+        One end in twenty is as near as luck is once in twenty: those are found where there are more of them than luck
+        explains, or where one is nearer than the luck of all ends together.
+        """
+        leaks = self.results()
+        tested = sum(leak.by_luck is not None for leak in leaks)
+        near = [leak for leak in leaks if not leak.lies_open and leak.found]
+        if near and bdtrc(len(near) - 1, tested, UNLUCKY) > UNLUCKY:
+            near = [leak for leak in near if leak.by_luck is not None and leak.by_luck < UNLUCKY / tested]
+        return tuple(leak for leak in leaks if leak.lies_open or leak in near)
 
     def sentence(self) -> str:
         """One line for the owner."""
-        leaks = self.results()
+        leaks, found = self.results(), self.found()
         near = sorted(leak.best_m for leak in leaks if leak.best_m is not None)
         words = f"Ends of rides: {count_of(len(leaks), 'place')} with a zone of {self.radius_m:g} m each"
         if not near:
             return f"{words}; no published ride comes near them."
-        found = sum(leak.found for leak in leaks)
-        still = f"; {found} STILL FOUND, nearer than luck explains" if found else ""
-        if opened := len(self.open_ends()):
+        opened = sum(leak.lies_open for leak in found)
+        still = f"; {len(found) - opened} STILL FOUND, nearer than luck explains" if len(found) > opened else ""
+        if opened:
             still += f"; {opened} LIE OPEN in files shared before, which --again builds anew"
         middle = float(np.median(near))
         return f"{words}; the best attackers miss them by {middle:.0f} m (median), {near[0]:.0f} m (nearest){still}."
+
+    def keep(self, path: Path, *, passphrase: str | None = None) -> None:
+        """What was drawn, into the places file, before a ride without it is shared."""
+        if self.drawn:
+            change_places(path, lambda mine: with_ends(mine, self.drawn), passphrase=passphrase)
 
 
 def with_ends(places: Places, drawn: Sequence[Place]) -> Places:

@@ -42,6 +42,7 @@ class PlaceLeak:
     ``errors_m`` holds every attacker's error, ``best`` names the nearest. ``odds``: how much likelier the true place is
     than the average place of the zone, for the learned attacker.
     ``open_points`` of ``open_files`` are published inside the zone, from ``open_since_s`` (the first of their times).
+    ``ride_end``: nobody named it, rides begin or end there.
     """
 
     name: str
@@ -60,6 +61,7 @@ class PlaceLeak:
     open_files: int = 0
     open_since_s: float | None = None
     departures: str = ""
+    ride_end: bool = False
 
     @property
     def lies_open(self) -> bool:

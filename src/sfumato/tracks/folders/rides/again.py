@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -58,6 +59,41 @@ class Rebuilt:
     dropped: tuple[str, ...]
     done: ArchiveResult
     old: Path | None
+
+    def sentences(self, out: Path) -> Iterator[str]:
+        """Which shared files expose which place, what cannot be taken back, and what to delete where."""
+        if self.exposed:
+            yield "Shared files that show what is inside a zone (private):"
+        for row in self.exposed:
+            first, last = (datetime.fromtimestamp(moment, UTC).date() for moment in (row.first_s, row.last_s))
+            whence = f"(from {row.source})" if row.source else "(not made here)"
+            yield f"  {row.file}  {row.place}: {row.points} points, {first} to {last}  {whence}"
+        for leak in self.kept_copy:
+            if leak.lies_open:
+                near = "" if leak.best_m is None else f" and comes within {leak.best_m:.0f} m of it"
+                yield f"Whoever kept the old copy sees {leak.name} lie open{near}: that cannot be taken back."
+        for before, now in self.replaced:
+            yield f"Delete {before} wherever you uploaded it{f', and share {now} instead' if now else ''}."
+        if self.dropped:
+            yield (
+                f"NOT IN THE NEW FOLDER, because their rides were not given: {', '.join(self.dropped)}. Give all "
+                "rides, or delete these, too, wherever you uploaded them."
+            )
+        if self.old is None:
+            yield f"Nothing was put in place: without --dry-run {out} is replaced, and the old folder kept."
+        else:
+            yield f"{out} is new. The old folder is kept as {self.old}: delete it when you are done."
+
+    def to_dict(self) -> dict[str, object]:
+        """The same as a table."""
+        return {
+            "exposed": [asdict(row) for row in self.exposed],
+            "kept_copy": [{**asdict(leak), "sentence": leak.sentence()} for leak in self.kept_copy],
+            "delete": [before for before, _ in self.replaced] + list(self.dropped),
+            "replaced": dict(self.replaced),
+            "dropped": list(self.dropped),
+            "old_folder": None if self.old is None else str(self.old),
+        }
 
 
 def hide_again(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from sfumato.tracks.folders.manifest import SourceRecord, segment_name
 
 _SLACK_S = 1e-3  # formats round times to a millisecond
 Span = tuple[float, float]
+SHORTER = "shorter than when it was shared (cut off, or begun anew): left as shared"
+Still = Literal["same", "shorter", "changed"]  # what a piece is today, beside what was shared of it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,19 +30,20 @@ class Grown:
     kept: tuple[tuple[SourceRecord, Trace, Trace | None], ...]
     fresh: Trace | None
     changed: bool
+    shorter: bool = False
 
 
 def told_apart(
     trace: Trace,
     family: Sequence[tuple[SourceRecord, Span]],
-    shared: Callable[[SourceRecord, Trace], tuple[Trace | None, bool]],
+    shared: Callable[[SourceRecord, Trace], tuple[Trace | None, Still]],
 ) -> Grown:
     """What of a source was shared before, and what is new: nothing, where an older ride replaced it.
 
     ``shared`` says what was shared of a piece, and whether that is still so.
     """
     left: BoolArray = np.ones(len(trace), dtype=np.bool_)
-    kept, changed = [], False
+    kept, found = [], set[Still]()
     for record, (first_s, last_s) in family:
         old = left & (trace.times_s >= first_s - _SLACK_S) & (trace.times_s <= last_s + _SLACK_S)
         left &= ~old
@@ -48,12 +52,24 @@ def told_apart(
                 return Grown((), None, True)
             continue
         piece = piece_of(trace, old)
-        published, same = shared(record, piece)
-        if same:
+        published, still = shared(record, piece)
+        found.add(still)
+        if still != "changed":
             kept.append((record, piece, published))
-        else:
-            changed = True
-    return Grown(tuple(kept), piece_of(trace, left) if left.any() else None, changed)
+    fresh = piece_of(trace, left) if left.any() else None
+    return Grown(tuple(kept), fresh, "changed" in found, "shorter" in found)
+
+
+def is_part(published: Trace | None, shared: Trace | None) -> bool:
+    """Whether nothing would be published that was not shared; by time and position, as files write them."""
+    return _rows(published) < _rows(shared)
+
+
+def _rows(trace: Trace | None) -> set[tuple[float, ...]]:
+    if trace is None:
+        return set()
+    rows = np.stack([trace.times_s * 1e3, trace.lat_deg * 1e7, trace.lon_deg * 1e7], axis=1)
+    return set(map(tuple, np.rint(rows).tolist()))
 
 
 def alone_by_segment(record: SourceRecord, trace: Trace) -> list[tuple[SourceRecord, Trace, str]]:

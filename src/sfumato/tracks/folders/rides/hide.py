@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from sfumato.base.errors import InputError, SfumatoError
 from sfumato.base.files import write_text, write_whole
 from sfumato.base.things.traces import Trace
-from sfumato.base.units import count_of
+from sfumato.base.units import count_of, length_m
 from sfumato.base.version import __version__
 from sfumato.tracks.certificates.build import certificate_body, rounded_times
 from sfumato.tracks.folders.folder_fields import FolderDocument
@@ -182,7 +182,8 @@ def hide_archive(
         if done is not None:
             done(document)
         zones = _zones_before(private_folder(out), places) | _marks(places if ends is None else ends.places)
-        write_text(private_folder(out) / ZONES_NAME, json.dumps(sorted(zones)), private=True)
+        said = {"zones": sorted(zones), "ends_m": None if ends is None else ends.radius_m}
+        write_text(private_folder(out) / ZONES_NAME, json.dumps(said), private=True)
 
     return fill_archive(sources, out, replace(how, faces=replace(how.faces, certified=write_down)), begin)
 
@@ -193,20 +194,36 @@ def _marks(places: Places) -> set[str]:
     return {hmac.digest(key, place.withheld.key, "sha256")[:10].hex() for place in places.places}
 
 
+def _remembered(private: Path) -> tuple[set[str], float | None]:
+    """The zones that a folder was ever hidden with, and the radius around rides' ends that its last run had."""
+    try:
+        said = json.loads((private / ZONES_NAME).read_text("utf-8"))
+        return set(map(str, said["zones"])), None if said["ends_m"] is None else float(said["ends_m"])
+    except FileNotFoundError:
+        return set(), None
+    except (OSError, ValueError, TypeError, KeyError):
+        raise InputError(f"{private / ZONES_NAME} is damaged.", "Restore it from a copy.") from None
+
+
+def ends_asked(out: Path, places: Places, asked: str | None, *, noise_m: float = 0.0) -> RideEnds | None:
+    """The zones around rides' ends as asked for; unasked as in the folder before; none, where that is said."""
+    if asked == "none":
+        return None
+    radius_m = _remembered(private_folder(out))[1] if asked is None else length_m(asked)
+    return None if radius_m is None else RideEnds(places, radius_m, noise_m=noise_m)
+
+
 def _zones_before(private: Path, places: Places) -> set[str]:
     """The zones that a folder was ever hidden with; refused where the places file lacks one: it is an older copy."""
-    try:
-        before = set(map(str, json.loads((private / ZONES_NAME).read_text("utf-8"))))
-    except FileNotFoundError:
-        return set()
-    except (OSError, ValueError, TypeError):
-        raise InputError(f"{private / ZONES_NAME} is damaged.", "Restore it from a copy.") from None
+    before = _remembered(private)[0]
     if lost := before - _marks(places):
         raise InputError(
             f"This places file lacks {count_of(len(lost), 'zone')} that this folder was hidden with: an older copy, or "
             "another machine's.",
-            "Use the newest copy: with this one, places would lie open or get a second zone. To give a place up: "
-            "sfumato places remove.",
+            "Use the newest copy: with this one, places would lie open or get a second zone. (To give a place up: "
+            "sfumato places remove.) If the newest copy is lost for good, nothing brings its zones back: take the "
+            "shared files down wherever they are, then hide all rides into a new folder. Whoever kept the old files "
+            "sees two zones of each place that you name again, and the place lies where they meet.",
         )
     return before
 
@@ -350,6 +367,7 @@ class _Tested:
             leaks = tuple(replace(leak, departures=words) for leak, words in zip(leaks, told, strict=True))
         active = hiding.places.active
         unvisited = tuple(place.name for place, count in zip(active, self.all.entered, strict=True) if not count)
+        leaks += () if hiding.ends is None else hiding.ends.found()
         if self.how.faces.tested is not None:
             self.how.faces.tested(leaks, unvisited)
         found = self.all.stops.places()
@@ -362,7 +380,7 @@ class _Tested:
             noise = certificate_body(terms, job.released)
         simulation = hiding.places.simulation or (noise is not None and bool(noise["simulation"]))
         whole = hiding.ends is not None and not (  # every ride in the folder without its ends
-            hiding.ends.open_ends()
+            any(leak.ride_end and leak.lies_open for leak in leaks)
             or any(one.output in rest and one.wish != job.wish for one in job.manifest.records.values())
         )
         lies_open = unread or any(leak.lies_open for leak in leaks) or (hiding.ends is not None and not whole)

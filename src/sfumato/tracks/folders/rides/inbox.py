@@ -12,6 +12,15 @@ _CLOSED_CAME_MADE = 0x8 | 0x80 | 0x100  # of inotify: closed after writing, move
 Stamp = tuple[int, int, int]
 
 
+def stamp_of(path: Path) -> Stamp | None:
+    """Size and times of a file; None where there is none."""
+    try:
+        seen = path.stat()
+    except OSError:
+        return None
+    return seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns
+
+
 def files_ready(inbox: Path, settle_s: float) -> tuple[dict[Path, Stamp], float | None]:
     """Files that nothing has touched for ``settle_s``, with size and times; and in how many seconds the next one is.
 

@@ -21,13 +21,13 @@ from sfumato.tracks.certificates.build import released_of
 from sfumato.tracks.certificates.verify import Document
 from sfumato.tracks.folders.folder_fields import CertifiedFile, FolderDocument
 from sfumato.tracks.folders.manifest import SourceRecord, family_of, kept_name, keyed_name, part_name
-from sfumato.tracks.folders.rides.growing import alone_by_segment, told_apart
+from sfumato.tracks.folders.rides.growing import SHORTER, Still, alone_by_segment, is_part, told_apart
 from sfumato.tracks.folders.rides.one_person import Whereabouts
 from sfumato.tracks.folders.rides.sharing import Sharing
 from sfumato.tracks.folders.staging import WITHHELD_BEFORE, FolderStatement, Staging, opened_private
 from sfumato.tracks.io import read_trace, writer_of
 from sfumato.tracks.io.archive import Member, members
-from sfumato.tracks.io.formats import Format, output_format, released_as
+from sfumato.tracks.io.formats import Format, NoTrack, output_format, released_as
 from sfumato.tracks.places.find import FoundPlace
 from sfumato.tracks.places.leak_test import PlaceLeak
 from sfumato.tracks.plan import Times
@@ -67,7 +67,7 @@ class Row:
     @property
     def unreleased(self) -> bool:
         """Whether something of a track is not in the output, and was not there before either."""
-        return self.refused is not None and not self.no_track and self.refused != OTHER_WISH
+        return self.refused is not None and not self.no_track and self.refused not in (OTHER_WISH, SHORTER)
 
     @classmethod
     def of(cls, record: SourceRecord, *, refused: str | None = None, new: bool = False) -> Row:
@@ -127,6 +127,11 @@ class ArchiveResult:
     def lies_open(self) -> bool:
         """Whether a place, or whatever cannot be looked into, lies open in the folder."""
         return WITHHELD_BEFORE[0] in (self.document["withheld"] or ())
+
+    @property
+    def still_found(self) -> bool:
+        """Whether a place lies open, or attackers find one by the roads that lead there."""
+        return self.lies_open or any(leak.found for leak in self.leaks)
 
     @property
     def shared(self) -> int:
@@ -214,8 +219,8 @@ class Job(Staging):
             raise
         except SfumatoError as error:
             why = f"{error.what} {error.advice}".strip()
-            # The path of an unpacked file says nothing to its owner.
-            return Row(member.name, 0, 0, refused=why.replace(where, "The file") if where else why)
+            why = why.replace(where, "The file") if where else why  # of one unpacked it says nothing to its owner
+            return Row(member.name, 0, 0, refused=why, no_track=isinstance(error, NoTrack))
 
     def _one(self, source: str, path: Path) -> Row:
         digest, looks = hashlib.sha256(path.read_bytes()).hexdigest(), self.do.looks
@@ -240,11 +245,11 @@ class Job(Staging):
         every = [(one.source_sha256, one.output_sha256, one.wish, one.output in self.gone) for one in family]
         return hashlib.sha256(repr(every).encode()).hexdigest()
 
-    def _row_of(self, family: Sequence[SourceRecord], *, changed: bool = False) -> Row:
+    def _row_of(self, family: Sequence[SourceRecord], changed: str | None = None) -> Row:
         """What is said of a source that was shared before; what its owner took out stays out."""
         first, gone = family[0], family[0].output in self.gone
-        other = any(one.wish != self.wish for one in family)
-        refused = None if gone else CHANGED if changed else OTHER_WISH if other else None
+        other = OTHER_WISH if any(one.wish != self.wish for one in family) else None
+        refused = None if gone else changed or other
         return replace(Row.of(first, refused=refused), gone=gone)
 
     def _treated(self, source: str, digest: str, family: Sequence[SourceRecord], path: Path) -> Row:
@@ -294,12 +299,13 @@ class Job(Staging):
             if do.looks is not None:
                 do.looks.look(piece, published)
                 self.looked_at.add(one.output or "")
-        row = self._row_of(family, changed=found.changed)
+        changed = CHANGED if found.changed else SHORTER if found.shorter else None
+        row = self._row_of(family, changed)
         if found.fresh is None:
             return row
         part = len(family) + 1
         record = SourceRecord(part_name(first.source, part), digest, self.wish, None, None, 0, 0, part=part)
-        return replace(self._release(record, found.fresh, format), refused=row.refused if found.changed else None)
+        return replace(self._release(record, found.fresh, format), refused=row.refused if changed else None)
 
     def _span(self, record: SourceRecord) -> tuple[float, float] | None:
         """From when to when a source went that was shared; from its file, where 0.2.0 shared it with its times."""
@@ -312,7 +318,7 @@ class Job(Staging):
 
     def _again(self, placed: SourceRecord, digest: str, path: Path) -> Row:
         """A source that was shared before: it is looked at again as it lies in the folder."""
-        do, row = self.do, self._row_of([placed], changed=placed.source_sha256 != digest)
+        do, row = self.do, self._row_of([placed], CHANGED if placed.source_sha256 != digest else None)
         if do.looks is not None:
             trace = self.how.reading.read(path)[1]
             if self.whereabouts is not None:
@@ -321,13 +327,16 @@ class Job(Staging):
             self.looked_at.add(placed.output or "")
         return row
 
-    def _as_shared(self, record: SourceRecord, piece: Trace) -> tuple[Trace | None, bool]:
+    def _as_shared(self, record: SourceRecord, piece: Trace) -> tuple[Trace | None, Still]:
         """What was shared of a piece, and whether it would be shared like that again (with the zones of then)."""
         if record.wish != self.wish:
-            return self._shared_before(record, piece), True
+            return self._shared_before(record, piece), "same"
         published = self.do.publish(piece)
         digest = None if published is None else released_of([(None, published)]).digest()
-        return published, digest == record.content_sha256
+        if digest == record.content_sha256:
+            return published, "same"
+        shared = self._shared_before(record, piece)
+        return (shared, "shorter") if is_part(published, shared) else (published, "changed")
 
     def _shared_before(self, record: SourceRecord, original: Trace) -> Trace | None:
         """What lies in the folder of a ride; all of the ride where that cannot be read (files without times)."""

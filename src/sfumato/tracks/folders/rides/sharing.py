@@ -61,10 +61,14 @@ ALONE = "Attackers were given this ride alone: share several from one folder, an
 
 
 @contextmanager
-def filled_beside(sources: Sequence[str | Path], out: Path, how: Sharing) -> Iterator[tuple[Path, Sharing]]:
+def filled_beside(
+    sources: Sequence[str | Path], out: Path, how: Sharing, *, force: bool = False
+) -> Iterator[tuple[Path, Sharing]]:
     """A folder to fill with one file of the output's name and format; the file is moved to its place afterwards."""
     if out.exists() and out.resolve() == Path(sources[0]).resolve():
         raise InputError(f"{out} is the ride itself.", "Name another file for what may be shared.")
+    if out.exists() and not force:
+        raise InputError(f"There is a file {out} already.", "Name another, or say --force to write over it.")
     certified = how.faces.certified
 
     def with_something(document: FolderDocument) -> None:
