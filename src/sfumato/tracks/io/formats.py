@@ -201,14 +201,11 @@ def refuse_notes(path: Path) -> None:
         head = stream.read(4096)
     text = head.decode("utf-16" if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8", "replace")
     text = text.lstrip("\ufeff \t\r\n")
-    tells = [tell for format in FORMATS.values() for tell in (format.mark, format.looks) if tell not in (None, _fields)]
+    tells = [tell for format in FORMATS.values() for tell in (format.mark, format.looks) if tell]
     fields, lines = re.split("[,;\t|]", _first_line(text)), [line for line in text.splitlines() if line.strip()]
     named = len(fields) > 1 and any(names_position(field) for field in fields if len(field.split()) <= 2)
-    if (
-        named
-        or any(tell(head, text) for tell in tells if tell)
-        or 2 * sum(map(bool, map(_ROW.search, lines))) > len(lines)
-    ):
+    known = any(tell(head, text) for tell in tells if tell is not _fields)
+    if known or named or 2 * sum(_ROW.search(line) is not None for line in lines) > len(lines):
         return
     raise NoTrack("It is a text without positions, which no format claims.", "If it is a track, name its --format.")
 
