@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from sfumato.tracks.adversary.attackers import ATTACKERS, NOISE, ZONES, Attacker
+from sfumato.tracks.adversary.attackers import ATTACKERS, NOISE, SUITE, ZONES, Attacker
 from sfumato.tracks.adversary.places import ATTACKERS as OF_PLACES
 
 
 @pytest.mark.parametrize("attacker", ATTACKERS.values(), ids=ATTACKERS)
 def test_every_row_says_what_it_does_assumes_and_knows_and_its_function_is_documented(attacker: Attacker) -> None:
-    assert attacker.against in (ZONES, NOISE)
+    assert attacker.against in (ZONES, NOISE, *SUITE)
     assert all((attacker.words, attacker.assumes, attacker.knows))
     assert callable(attacker.attack)
     assert attacker.attack.__doc__

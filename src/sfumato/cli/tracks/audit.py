@@ -20,6 +20,7 @@ from sfumato.base.things.traces import Trace
 from sfumato.base.units import count_of, format_length, plain_number
 from sfumato.cli.output import fail, print_json
 from sfumato.cli.tracks.archive_faces import named_columns, passphrase_in, points_read, say_table
+from sfumato.cli.tracks.attacks.run_suite import SuiteOptions, audit_by_attacks
 from sfumato.pages.report import render
 from sfumato.pages.report.archive_page import audit_page, noise_lines
 from sfumato.pages.report.fleet_page import fleet_page, one_of
@@ -37,7 +38,7 @@ from sfumato.tracks.people.layout import TableReading
 from sfumato.tracks.places.places_file import load_places
 
 _MOST_LINES = 20
-_READING = "How the original is read"
+_READING, _SUITE = "How the original is read", "The attack suite (needs no certificate)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ def audit(
         help="The original track or table of people (stays on this machine) and the release made from it; or an "
         "archive (folders, files, patterns, .gz, .zip) and the folder that was shared.",
     ),
-    certificate: Path = typer.Option(..., help="The release's certificate."),
+    certificate: Path | None = typer.Option(None, help="The release's certificate; --attacks needs none."),
     prior: str = typer.Option("fit", help="What the adversary believes: 'fit', 'preset' or a preset's name."),
     places: Path | None = typer.Option(None, help="For an archive with hidden places: your places file."),
     passphrase_file: Path | None = typer.Option(None, help="Open the places file with this file's passphrase."),
@@ -78,6 +79,21 @@ def audit(
     one_person: bool = typer.Option(
         False, "--one-person", help="All rows of every table are one person's.", rich_help_panel=_READING
     ),
+    attacks: str | None = typer.Option(
+        None, help="Run the attack suite: 'all', names, or module:object, separated by commas.", rich_help_panel=_SUITE
+    ),
+    knows: str = typer.Option(
+        "", help="What attackers know: place=work,day=2024-03-01,roads=map.geojson.", rich_help_panel=_SUITE
+    ),
+    within: str = typer.Option("200m", help="A guess at most so far off is a success.", rich_help_panel=_SUITE),
+    fail_if: list[str] = typer.Option(
+        [],
+        help="Exit 1 if so much is found, e.g. home<200m (more often than by luck), home<200m:5%, identity:10%.",
+        rich_help_panel=_SUITE,
+    ),
+    public: bool = typer.Option(
+        False, "--public", help="Write --report for everybody: shares of all people alone.", rich_help_panel=_SUITE
+    ),
     json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
 ) -> None:
     """Errors and intervals are per coordinate, in metres."""
@@ -85,6 +101,29 @@ def audit(
         raise InputError("An audit compares originals with their release.", "Name the original, then the release.")
     *originals, release = paths
     reading = SourceReading(None, time_zone, named_columns(column), one_person=one_person)
+    if attacks is not None:
+        if places is not None or report_person is not None or prior != "fit":
+            raise InputError("--attacks takes no --places, --report-person or --prior.", "Leave them out.")
+        audit_by_attacks(
+            originals,
+            release,
+            SuiteOptions(
+                attacks=attacks,
+                knows=knows,
+                within=within,
+                fail_if=fail_if,
+                certificate=certificate,
+                report=report,
+                public=public,
+                reading=reading,
+                json=json,
+            ),
+        )
+        return
+    if knows or fail_if or public:
+        raise InputError("--knows, --fail-if and --public go with --attacks.", "Add --attacks all.")
+    if certificate is None:
+        raise InputError("Without a certificate only attacks can be tried.", "Give --certificate, or --attacks all.")
     asked = _Asked(certificate, prior, report, reading, json)
     if release.is_dir():
         if report_person is not None:

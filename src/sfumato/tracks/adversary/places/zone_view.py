@@ -111,10 +111,10 @@ def look(stretches: Sequence[Stretch], *, radius_m: float, inner_radius_m: float
         after = stretches[number + 1] if number + 1 < len(stretches) else None
         if _at_border(positions[:6], radius_m + 3.0 * noise_m):
             away = np.inf if before is None or before.ride != ride else times[0] - before.times_s[-1]
-            rows.append((*_outward(positions), bool(away > PASSING_S)))
+            rows.append((*outward(positions), bool(away > PASSING_S)))
         if _at_border(positions[:-7:-1], radius_m + 3.0 * noise_m):
             away = np.inf if after is None or after.ride != ride else after.times_s[0] - times[-1]
-            rows.append((*_outward(positions[::-1]), bool(away > PASSING_S)))
+            rows.append((*outward(positions[::-1]), bool(away > PASSING_S)))
     seen = [np.concatenate([*row[:3], [row[3]]]) for row in rows]
     return ZoneView.of_rows(seen, radius_m=radius_m, inner_radius_m=inner_radius_m)
 
@@ -125,7 +125,7 @@ def _at_border(end_m: FloatArray, radius_m: float) -> bool:
     return float(np.hypot(*end_m[0])) < radius_m + _MARGIN_M + max(_SLACK_M, min(1.5 * step, _LONGEST_STEP_M))
 
 
-def _outward(positions: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def outward(positions: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """The gate a stretch starts at, the unit heading inward there, and the far point."""
     gate = positions[0]
     away = np.hypot(*(positions - gate).T)

@@ -1,0 +1,149 @@
+"""``sfumato audit --attacks``: every attacker on a release or a file that another tool made, original at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+
+from sfumato.base.errors import InputError, VerificationFailed
+from sfumato.base.files import write_text
+from sfumato.base.progress import progress
+from sfumato.base.things.traces import Trace, join_traces
+from sfumato.base.units import length_m
+from sfumato.cli.output import fail, print_json
+from sfumato.pages.report.attacks_page import attacks_page
+from sfumato.tracks.adversary.releases.moments.kept_fields import COURSE, SPEED
+from sfumato.tracks.attacks.knows import Knows
+from sfumato.tracks.attacks.outcomes import Attempt, Limit, Suite, attackers_named
+from sfumato.tracks.attacks.suite import SuiteAsked, attack_releases
+from sfumato.tracks.certificates.person_ids import renamed_people
+from sfumato.tracks.certificates.verify import open_release, read_certificate
+from sfumato.tracks.io import SourceReading, read_trace
+from sfumato.tracks.io.archive import members, only_track
+from sfumato.tracks.io.formats import format_of, is_archive
+from sfumato.tracks.people.door import read_people
+from sfumato.tracks.people.layout import TableReading
+
+Named = dict[str | None, Trace]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteOptions:
+    """What ``--attacks`` asks for, where the page goes, and how originals are read."""
+
+    attacks: str
+    knows: str
+    within: str
+    fail_if: list[str]
+    certificate: Path | None
+    report: Path | None
+    public: bool
+    reading: SourceReading
+    json: bool
+
+
+def audit_by_attacks(originals: list[Path], release: Path, options: SuiteOptions) -> None:
+    """Attack, write the page, say it; exit 1 where a limit of ``--fail-if`` is past."""
+    limits = [Limit.parse(text) for text in options.fail_if]
+    within_m = length_m(options.within)
+    document = None if options.certificate is None else read_certificate(options.certificate)
+    law = document.get("noise") if document is not None and release.is_dir() else document
+    asked = SuiteAsked(attackers_named(options.attacks), Knows.parse(options.knows), within_m, law)
+    widths = {limit.within_m for limit in limits if limit.within_m is not None}
+    if widths - {within_m}:
+        raise InputError("A limit is for another distance than --within.", "Give all limits at one distance.")
+    try:
+        pairs = _pairs(originals, release, document, options.reading)
+    except VerificationFailed as error:
+        fail(error, json=options.json, code=1)
+    with progress("Attacking", len(pairs) + len(asked.attackers), quiet=options.json) as step:
+        found = attack_releases(_emptied(pairs), asked, step)
+    past = [(text, one) for text, limit in zip(options.fail_if, limits, strict=True) for one in limit.past(found)]
+    if options.report is not None:
+        page = attacks_page(found, public=options.public)
+        write_text(options.report, page, private=not options.public)
+    if options.json:
+        print_json({"ok": not past, **found.to_dict(), "failed": [[text, one.sentence()] for text, one in past]})
+    else:
+        _say(found, past, options.report)
+    if past or found.beaten:
+        raise SystemExit(1)
+
+
+def _say(found: Suite, past: list[tuple[str, Attempt]], report: Path | None) -> None:
+    typer.echo("Private: computed from the original. Keep it to yourself.")
+    typer.echo(found.headline())
+    for one in found.outcomes:
+        if one.after is not None:
+            typer.echo(f"- {one.sentence()}")
+    idle = [one.attacker for one in found.outcomes if one.after is None]
+    if idle:
+        typer.echo(f"Nothing to go by: {', '.join(dict.fromkeys(idle))}.")
+    for note in found.notes:
+        typer.echo(f"Note: {note}")
+    for text, one in past:
+        typer.echo(f"FAILED {text}: {one.attacker}.")
+    if report is not None:
+        typer.echo(f"Report: {report}")
+
+
+def _emptied(pairs: list[tuple[str | None, Trace, Trace | None]]) -> Iterator[tuple[str | None, Trace, Trace | None]]:
+    """One after the other, and let go of."""
+    while pairs:
+        yield pairs.pop(0)
+
+
+def _pairs(
+    originals: list[Path], release: Path, document: Mapping[str, object] | None, reading: SourceReading
+) -> list[tuple[str | None, Trace, Trace | None]]:
+    """Everybody's original beside what was released of them."""
+    first = people_in(originals, reading)
+    if document is None or release.is_dir():
+        people = list(people_in([release], SourceReading(keep=(SPEED, COURSE))).items())
+    else:
+        people = open_release(document, release)[1]
+    second = dict(renamed_people(people, release, given=True))
+    if len(first) == len(second) == 1:
+        return [(None, next(iter(first.values())), next(iter(second.values())))]
+    if not set(second) <= set(first):
+        raise InputError(
+            f"The original names {len(first)} people, the release {len(second)}, and not the same.",
+            "Name the columns of people alike (--column id=...), or give the private list of ids beside the release.",
+        )
+    return [(name, trace, second.get(name)) for name, trace in first.items()]
+
+
+def people_in(sources: list[Path], reading: SourceReading) -> Named:
+    """Everybody in files, folders and archives: by id in tables, else one person, whose files are put together."""
+    found: dict[str | None, list[Trace]] = {}
+    if not is_archive(sources):
+        with only_track(sources[0]) as path:
+            _take(path, reading, found)
+    else:
+        for member in members(sources):
+            if member.skipped is None:
+                with member.path() as path:
+                    try:
+                        _take(path, reading, found)
+                    except InputError:
+                        continue
+    if not found:
+        raise InputError("There is no track in these files.", "Give files with positions and times.")
+    return {name: _joined(parts) for name, parts in found.items()}
+
+
+def _take(path: Path, reading: SourceReading, found: dict[str | None, list[Trace]]) -> None:
+    if format_of(path).people:
+        table = TableReading(reading.columns, reading.zone, reading.one_person)
+        people = read_people(path, table)
+    else:
+        people = [(None, read_trace(path, zone=reading.zone, keep=reading.keep, keep_if_there=True))]
+    for name, trace in people:
+        found.setdefault(name, []).append(trace)
+
+
+def _joined(parts: list[Trace]) -> Trace:
+    return parts[0] if len(parts) == 1 else join_traces(sorted(parts, key=lambda trace: float(trace.times_s[0])))

@@ -1,0 +1,60 @@
+"""Smoothing: the exact Gaussian posterior of the path, with the law of the noise and a prior for the movement.
+
+The *population* attacker believes what fits most people (Matérn-3/2, 900 s, 4 km); the *fitted* one takes the likeliest
+Matérn-3/2 for this release: of a short grid of length scales and sizes, by the likelihood of movement and noise
+together. Where no law of the noise is stated, independent noise as large as the track is rough is assumed. In both the
+place is unknown.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+
+from sfumato.base.arrays import FloatArray
+from sfumato.tracks.adversary.posterior import believe
+from sfumato.tracks.adversary.releases.seen import Knowledge, SeenTrack
+from sfumato.tracks.priors.kernels import Constant, Kernel, Matern32, White
+from sfumato.tracks.priors.statespace import is_markov, log_likelihood
+
+WIDE = Matern32(900.0, 4000.0)
+LENGTHS_S, SIZES = (30.0, 120.0, 480.0, 1800.0), (0.3, 1.0, 3.0)
+_ANYWHERE_M, RUN = 1e5, 150
+
+
+def population(seen: SeenTrack, told: Knowledge) -> FloatArray | None:
+    """The posterior mean under the prior that suits most people."""
+    return posterior_path(seen, told, WIDE)
+
+
+def best_fit(seen: SeenTrack, told: Knowledge) -> FloatArray | None:
+    """The posterior mean under the prior that suits this release best."""
+    return posterior_path(seen, told, likeliest_prior(seen, told))
+
+
+def posterior_path(seen: SeenTrack, told: Knowledge, prior: Kernel) -> FloatArray | None:
+    """The posterior mean at every moment."""
+    noise = told.noise(seen)
+    if not is_markov(noise):
+        return None
+    around = seen.path_m.mean(axis=0)
+    belief = believe(seen.times_s, seen.path_m - around, prior=prior + Constant(_ANYWHERE_M), noise=noise)
+    return np.asarray(belief.mean_m + around)
+
+
+def likeliest_prior(seen: SeenTrack, told: Knowledge) -> Kernel:
+    """Of the grid, by three runs of the release; sizes are multiples of what these move beyond the noise."""
+    noise = told.noise(seen)
+    times, first = np.unique(seen.times_s, return_index=True)
+    if times.size < 3 or not is_markov(noise):
+        return WIDE
+    starts = sorted({0, max(0, (times.size - RUN) // 2), max(0, times.size - RUN)})
+    runs = [(times[k : k + RUN], seen.path_m[first][k : k + RUN]) for k in starts]
+    runs = [(when, path - path.mean(axis=0)) for when, path in runs]
+    moved = float(np.mean([np.mean(path**2) for _, path in runs])) - noise.variance_m2
+    extent = math.sqrt(max(moved, 0.01 * noise.variance_m2, 25.0))
+    tried = [Matern32(length, size * extent) for length, size in product(LENGTHS_S, SIZES)]
+    noisy = noise + White(1.0) + Constant(_ANYWHERE_M)
+    return max(tried, key=lambda prior: sum(log_likelihood(when, path, prior + noisy) for when, path in runs))

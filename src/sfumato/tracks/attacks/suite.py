@@ -1,0 +1,278 @@
+"""The suite: every chosen attacker on everybody, before and after, with what luck and the certificate would give.
+
+People are taken one after another into digests (:mod:`~sfumato.tracks.attacks.truths`), so memory grows with people,
+not with points. Attackers see a release, what is public of others, and what ``knows`` says; a seed fixes the moments
+that are said to be known. Roads are learnt from other people's originals where none are given, which flatters the
+attacker: it stands for a map.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import cast
+
+import numpy as np
+
+from sfumato.base.arrays import FloatArray, evenly
+from sfumato.base.errors import InputError
+from sfumato.base.things.traces import Trace
+from sfumato.tracks.adversary.attackers import ATTACKERS, MOMENTS, OWN, PEOPLE, REGULAR, STAYS, Attacker
+from sfumato.tracks.adversary.releases.people.target import KnownPerson
+from sfumato.tracks.adversary.releases.seen import Knowledge, SeenTrack
+from sfumato.tracks.attacks.knows import Knows
+from sfumato.tracks.attacks.outcomes import (
+    HOME,
+    IDENTITY,
+    MOMENT_GOAL,
+    STAYS_GOAL,
+    WORK,
+    Attempt,
+    Finding,
+    Suite,
+    allowed_share,
+)
+from sfumato.tracks.attacks.truths import AttackedPerson, person_of
+from sfumato.tracks.certificates.document import Certificate
+from sfumato.tracks.priors.kernels import Kernel
+
+WITHIN_M, RISK = 200.0, 0.05
+_CROWD_EACH, _CROWD, _SHIFTS, _MOST_WAYS = 80, 6000, 12, 400
+Pairs = Iterable[tuple[str | None, Trace, Trace | None]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SuiteAsked:
+    """Which attackers, what they know, when a guess is near enough, and the certificate if there is one."""
+
+    attackers: Sequence[str]
+    knows: Knows = field(default_factory=Knows)
+    within_m: float = WITHIN_M
+    certificate: Mapping[str, object] | None = None
+    seed: int = 0
+    before: bool = True
+
+    @property
+    def law(self) -> Kernel | None:
+        """The law of the noise, where the certificate states one."""
+        return None if self.certificate is None else Certificate.of(self.certificate).mechanism.kernel()
+
+    def loss(self, name: str) -> float | None:
+        """The certificate's loss of a moment, or of a stay."""
+        if not name or self.certificate is None:
+            return None
+        found = getattr(Certificate.of(self.certificate).stated.losses, name)
+        return None if found is None else float(found)
+
+
+def attacker_named(name: str) -> Attacker:
+    """A row, or one made of ``module:object``: a function whose ``against`` says what it attacks (moments if not)."""
+    if ":" not in name:
+        return ATTACKERS[name]
+    made = Attacker(name, MOMENTS, "an attacker of your own", "not stated", "a release", name, learned_from=OWN)
+    try:
+        return replace(made, against=str(getattr(made.attack, "against", MOMENTS)))
+    except (ImportError, AttributeError) as error:
+        raise InputError(f"There is no attacker '{name}'.", "Write module:object, importable from here.") from error
+
+
+def attack_releases(pairs: Pairs, asked: SuiteAsked, step: Callable[[], None] = lambda: None) -> Suite:
+    """Everybody's original beside what was released of it (None: nothing); ``step`` after each person and attack."""
+    people = []
+    for name, original, release in pairs:
+        people.append(person_of(name, original, release))
+        step()
+    if not people:
+        raise InputError("There is nobody here.", "Give at least one track and its release.")
+    attempts: list[Attempt] = []
+    for name in asked.attackers:
+        attempts += _attacked(people, attacker_named(name), asked)
+        step()
+    gone = sum(one.after is None for one in people)
+    notes = [f"Of {gone} people nothing was released; they count as not found."] if gone else []
+    notes += asked.knows.notes(people)
+    named = "none" if asked.certificate is None else Certificate.of(asked.certificate).mechanism.name
+    return Suite(len(people), tuple(_judged(attempts, asked)), named, tuple(notes))
+
+
+def _attacked(people: Sequence[AttackedPerson], attacker: Attacker, asked: SuiteAsked) -> list[Attempt]:
+    if attacker.against == PEOPLE:
+        return [_identified(people, attacker, asked)]
+    if attacker.against == MOMENTS:
+        return [_moments(people, attacker, asked)]
+    if attacker.against == STAYS:
+        return [_places(people, attacker, asked, STAYS_GOAL)]
+    if attacker.against == REGULAR:
+        return [_places(people, attacker, asked, goal) for goal in (HOME, WORK) if asked.knows.place != goal]
+    raise InputError(f"'{attacker.name}' attacks {attacker.against}.", "It is no attacker of releases.")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Tellings:
+    """What is told about everybody, prepared once: the crowd and the roads."""
+
+    people: Sequence[AttackedPerson]
+    asked: SuiteAsked
+    after: bool
+
+    def tell(self, number: int, seen: SeenTrack, *, work: bool = False, ways: bool = False) -> Knowledge:
+        """To the attacker of one person."""
+        me = self.people[number]
+        law = self.asked.law if self.after else None
+        shown = [one.after if self.after else one.before for k, one in enumerate(self.people) if k != number]
+        some = [one.globe_m[evenly(len(one.globe_m), _CROWD_EACH)] for one in shown if one is not None]
+        crowd = np.concatenate(some) if some else np.empty((0, 3))
+        known_s, known_m = self.asked.knows.moments(me, seen)
+        return Knowledge(
+            law=law,
+            crowd_m=me.around.metres_of(crowd[evenly(len(crowd), _CROWD)]) if len(crowd) else None,
+            ways_m=self._ways(number) if ways else (),
+            known_s=known_s,
+            known_m=known_m,
+            work=work,
+        )
+
+    def _ways(self, number: int) -> list[FloatArray]:
+        me = self.people[number]
+        if self.asked.knows.roads:
+            return [me.around.metres_of(way) for way in self.asked.knows.roads]
+        others = [way for k, one in enumerate(self.people) if k != number for way in one.ways]
+        origin = me.around.axes[0]
+        near = [way for way in others if np.linalg.norm(way[len(way) // 2] - origin) < 60_000.0]
+        return [me.around.metres_of(near[k]) for k in evenly(len(near), _MOST_WAYS)]
+
+
+def _guesses(
+    people: Sequence[AttackedPerson], attacker: Attacker, asked: SuiteAsked, *, after: bool, work: bool = False
+) -> list[FloatArray | None]:
+    """Everybody's guess."""
+    tellings = _Tellings(people, asked, after)
+    out: list[FloatArray | None] = []
+    for number, one in enumerate(people):
+        seen = one.after if after else one.before
+        if seen is None:
+            out.append(None)
+            continue
+        told = tellings.tell(number, seen, work=work, ways=attacker.name == "roads" or attacker.learned_from == OWN)
+        out.append(cast("FloatArray | None", attacker.attack(seen, told)))
+    return out
+
+
+def _moments(people: Sequence[AttackedPerson], attacker: Attacker, asked: SuiteAsked) -> Attempt:
+    within, luck = asked.within_m, list[float]()
+    reached: list[Finding | None] = []
+    for after in (False, True) if asked.before else (True,):
+        shares, errors, lucky = [], [], []
+        for one, guess in zip(people, _guesses(people, attacker, asked, after=after), strict=True):
+            truth = one.at_after if after else one.before.path_m
+            if guess is None:
+                continue
+            known = ~np.isnan(truth[:, 0])
+            if not known.any():
+                continue
+            off = np.hypot(*(guess[known] - truth[known]).T)
+            shares.append(float((off <= within).mean()))
+            errors.append(float(np.sqrt(np.mean(off**2) / 2)))
+            lucky.append(_by_other_moments(guess[known], truth[known], within))
+        reached.append(Finding.of(shares, errors) if shares else None)
+        luck = lucky
+    blind = float(np.mean(luck)) if luck else None
+    note = "" if reached[-1] is not None else "nothing to go by"
+    return Attempt(
+        attacker.name, MOMENT_GOAL, within, reached[0] if asked.before else None, reached[-1], blind, note=note
+    )
+
+
+def _by_other_moments(guess: FloatArray, truth: FloatArray, within_m: float) -> float:
+    """How often the guess of another moment is as near: turned round by a twelfth to eleven twelfths of the track."""
+    lags = [round(len(guess) * k / _SHIFTS) for k in range(1, _SHIFTS)]
+    return float(np.mean([np.hypot(*(np.roll(guess, lag, axis=0) - truth).T) <= within_m for lag in lags]))
+
+
+def _places(people: Sequence[AttackedPerson], attacker: Attacker, asked: SuiteAsked, goal: str) -> Attempt:
+    within, blind = asked.within_m, None
+    reached: list[Finding | None] = []
+    for after in (False, True) if asked.before else (True,):
+        guesses = _guesses(people, attacker, asked, after=after, work=goal == WORK)
+        truths = [one.place(goal) for one in people]
+        chosen = [(a, b, c) for a, b, c in zip(people, guesses, truths, strict=True) if c is not None]
+        if not any(guess is not None for _, guess, _ in chosen):
+            reached.append(None)
+            continue
+        hits = [_hit(guess, truth, within) for _, guess, truth in chosen]
+        errors = [float(_away(guess, truth).min()) for _, guess, truth in chosen if guess is not None]
+        reached.append(Finding.of(hits, errors))
+        blind = _by_others(chosen, within)
+    note = "" if reached[-1] is not None else "nothing to go by"
+    return Attempt(attacker.name, goal, within, reached[0] if asked.before else None, reached[-1], blind, note=note)
+
+
+def _away(guess: FloatArray, truth: FloatArray) -> FloatArray:
+    """From every true place to the nearest guess."""
+    return np.asarray(np.hypot(*(guess[:, None] - truth[None]).transpose(2, 0, 1)).min(axis=0))
+
+
+def _hit(guess: FloatArray | None, truth: FloatArray, within_m: float) -> float:
+    return 0.0 if guess is None else float((_away(guess, truth) <= within_m).mean())
+
+
+def _by_others(chosen: Sequence[tuple[AttackedPerson, FloatArray | None, FloatArray]], within_m: float) -> float:
+    """The same guesses about somebody else; of one person, places spread evenly over where the release is."""
+    if len(chosen) == 1:
+        one, guess, _ = chosen[0]
+        seen = one.after or one.before
+        spread = np.ptp(seen.slots_m, axis=0).clip(2 * within_m)
+        count = 0 if guess is None else len(guess)
+        return float(min(count * math.pi * within_m**2 / spread.prod(), 1.0))
+    shares = []
+    for i, (one, _, truth) in enumerate(chosen):
+        for j, (other, guess, _) in enumerate(chosen):
+            if i != j:
+                moved = None if guess is None else one.around.to_metres(*other.around.to_degrees(guess))
+                shares.append(_hit(moved, truth, within_m))
+    return (float(np.sum(shares)) + 0.5) / (len(shares) + 1)  # luck that was not seen in so many pairs is not 0
+
+
+def _identified(people: Sequence[AttackedPerson], attacker: Attacker, asked: SuiteAsked) -> Attempt:
+    if len(people) < 2:
+        return Attempt(attacker.name, IDENTITY, None, None, None, None, note="one person cannot be mixed up")
+    rng = np.random.default_rng(asked.seed)
+    targets = [KnownPerson.of(one.before, rng) for one in people]
+    reached = []
+    for after in (False, True) if asked.before else (True,):
+        shown = [(k, one.after if after else one.before) for k, one in enumerate(people)]
+        released = [(k, seen) for k, seen in shown if seen is not None]
+        noise_m = _noise_m(asked, [seen for _, seen in released]) if after else 10.0
+        hits = []
+        for number, known in enumerate(targets):
+            scores = np.asarray(attacker.attack(known, [seen for _, seen in released], noise_m))
+            best = np.flatnonzero(scores == scores.max()) if len(scores) else np.empty(0, int)
+            hits.append(float(np.mean([released[k][0] == number for k in best])) if len(best) else 0.0)
+        reached.append(Finding.of(hits))
+    before = reached[0] if asked.before else None
+    return Attempt(attacker.name, IDENTITY, None, before, reached[-1], 1.0 / len(people))
+
+
+def _noise_m(asked: SuiteAsked, seen: Sequence[SeenTrack]) -> float:
+    if asked.law is not None:
+        return math.sqrt(asked.law.variance_m2)
+    return float(np.median([one.apparent_noise_m for one in seen[:20]])) if seen else 10.0
+
+
+def _judged(attempts: Sequence[Attempt], asked: SuiteAsked) -> list[Attempt]:
+    """With what the certificate allows; better than luck, and more than allowed, for all attackers tried together."""
+    risk, out = RISK / max(len(attempts), 1), []
+    for one in attempts:
+        loss, luck = _loss(one, asked), one.by_luck
+        if one.after is None or luck is None:
+            out.append(one)
+            continue
+        allowed = None if one.within_m is None else allowed_share(luck, loss, one.within_m)
+        beats = allowed is not None and one.after.people > 1 and one.after.more_than(allowed, risk)
+        out.append(replace(one, allowed=allowed, beats=beats, finds=one.after.more_than(luck, risk)))
+    return out
+
+
+def _loss(one: Attempt, asked: SuiteAsked) -> float | None:
+    return asked.loss(attacker_named(one.attacker).bounded_by)
