@@ -7,7 +7,7 @@ import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from sfumato.base.errors import InputError
-from sfumato.base.keystream import Keystream, derived_key, fresh_key, keyed_randomness
+from sfumato.base.randomness import Keystream, derived_key, fresh_key, keyed_randomness
 
 KEY = bytes(range(32))
 

@@ -7,7 +7,7 @@ import pytest
 from numba import njit
 from scipy import stats
 
-from sfumato.base.keystream import Keystream, derived_key
+from sfumato.base.randomness import Keystream, derived_key
 from sfumato.tracks.noise.multiscale import many_paths
 from sfumato.tracks.noise.multiscale.ladder import noise_covariance, sample_path, shipped_ladder
 from sfumato.tracks.noise.multiscale.ladder_loops import EDGES, TAIL_FROM, fill_normals

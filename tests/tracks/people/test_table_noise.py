@@ -12,7 +12,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.base.errors import InputError, NotCertified
-from sfumato.base.keystream import fresh_key
+from sfumato.base.randomness import fresh_key
 from sfumato.base.things.frames import differences_m
 from sfumato.tracks.folders.streams import protect_table
 from sfumato.tracks.io.tables.wkb import encode_points

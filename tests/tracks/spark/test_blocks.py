@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from people_rows import by_person, rows
 
-from sfumato.base.keystream import fresh_key
+from sfumato.base.randomness import fresh_key
 from sfumato.tracks.folders.rows.dataset import open_dataset
 from sfumato.tracks.folders.rows.dataset_job import protect_dataset
 from sfumato.tracks.folders.spark.blocks import ENDS_WITH, PARTS, REJECTED, ROW_BITS, DatasetWork

@@ -25,9 +25,17 @@ import numpy as np
 from sfumato.accountant.compose import together
 from sfumato.base.arrays import FloatArray, IntArray, jsonable
 from sfumato.base.errors import InputError
-from sfumato.base.keystream import KEY_BYTES, derived_key, fresh_key, keyed_randomness
 from sfumato.base.pool import pooled_floats
-from sfumato.base.randomness import Random, Randomness, randomness, stream_words
+from sfumato.base.randomness import (
+    KEY_BYTES,
+    Random,
+    Randomness,
+    derived_key,
+    fresh_key,
+    keyed_randomness,
+    randomness,
+    stream_words,
+)
 from sfumato.base.shown import Shown
 from sfumato.base.things.frames import differences_m, displace, snap, unroll
 from sfumato.base.things.frames_loops import move_and_snap

@@ -25,9 +25,8 @@ import pyarrow as pa
 
 from sfumato.base.errors import InputError, SfumatoError
 from sfumato.base.files import create_text, erase, write_text
-from sfumato.base.keystream import KEY_BYTES, fresh_key
 from sfumato.base.pool import frugal_pool, usable_cores
-from sfumato.base.randomness import Random, randomness
+from sfumato.base.randomness import KEY_BYTES, Random, fresh_key, randomness
 from sfumato.tracks.certificates.build import refuse_other_times
 from sfumato.tracks.certificates.document import certificate_text
 from sfumato.tracks.certificates.person_ids import distinct_ids, list_beside, list_text

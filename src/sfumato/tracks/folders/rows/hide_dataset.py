@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from sfumato.base.arrays import BoolArray, IntArray
 from sfumato.base.errors import InputError, NotCertified
-from sfumato.base.keystream import derived_key
+from sfumato.base.randomness import derived_key
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.certificates.person_ids import canonical_id, distinct_ids, new_ids, renamed_people
 from sfumato.tracks.folders.manifest import private_folder

@@ -13,9 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from sfumato.base.arrays import FloatArray, IntArray
-from sfumato.base.keystream import Keystream
 from sfumato.base.pool import pooled_floats
-from sfumato.base.randomness import Words
+from sfumato.base.randomness import Keystream, Words
 from sfumato.tracks.noise.multiscale.ladder import Ladder, normals_per_time
 from sfumato.tracks.noise.multiscale.ladder_loops import SLOTS, advance_people
 
