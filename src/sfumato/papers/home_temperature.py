@@ -39,7 +39,7 @@ def run(*, quick: bool = False) -> Reproduction:
         row = {"column": name, "first quartile": low, "median": middle, "third quartile": high}
         columns.append({**row, "largest difference to the published ten": off[name]})
     whites: list[dict[str, float]] = []
-    for white in WHITES[1::2] if quick else WHITES:
+    for white in (0.01, 0.1) if quick else WHITES:  # both are asked for below as well
         medians = {name: quartiles(field, white)[1] for name, field in FIELDS.items()}
         whites.append({"assumed white variance": white, **medians})
     free: list[Row] = []
