@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import fields
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from sfumato.base.errors import InputError
 
 if TYPE_CHECKING:
+    from geopandas import GeoDataFrame
     from matplotlib.axes import Axes
+    from pandas import DataFrame
 
 
 def plain_fields(record: object) -> dict[str, object]:
@@ -43,3 +46,58 @@ class Shown:
         except ImportError as error:
             raise InputError("Plots need matplotlib.", "Install it: pip install 'sfumato[plot]'.") from error
         return drawn
+
+
+_LINE = 160
+
+
+class Answer(Shown):
+    """What was found, with :meth:`to_dict`: shown and plotted, one line where it is printed, and a data frame."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, object]:
+        """What was found, or how it was made, as plain values."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        """Its kind and first numbers in one line; ``to_frame()`` has all of them."""
+        parts = {name: _brief(value) for name, value in self.to_dict().items()}
+        said = [f"{name}={text}" for name, text in parts.items() if text]
+        line = ""
+        for text in said:
+            if len(line) + len(text) > _LINE:
+                line += ", ..."
+                break
+            line += f", {text}" if line else text
+        return f"{type(self).__name__}({line})"
+
+    def to_frame(self) -> DataFrame:
+        """All numbers as a pandas data frame (extra ``geo``)."""
+        found: DataFrame = _frames().frame(self)
+        return found
+
+    def to_geoframe(self) -> GeoDataFrame:
+        """The same with the outlines of cells, the lines of flows or the points of tracks, as GeoPandas reads them."""
+        found: GeoDataFrame = _frames().geoframe(self)
+        return found
+
+
+def _frames() -> ModuleType:
+    return import_module("sfumato.pages.notebook.frame")
+
+
+def _brief(value: object) -> str:
+    """A number, a short text, or a number with its interval; nothing for what takes more than a line."""
+    if isinstance(value, str):
+        return value if len(value) <= 40 else f"{value[:37]}..."
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, list) and all(isinstance(one, dict) and "value" in one for one in value):
+        return " / ".join(_brief(one["value"]) for one in value)
+    if not isinstance(value, dict) or "value" not in value:
+        return ""
+    ends = f" ({_brief(value['low'])} to {_brief(value['high'])})" if value.get("low") == value.get("low") else ""
+    return f"{_brief(value['value'])}{ends}"

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.base.arrays import FloatArray
+from sfumato.base.shown import Answer
 from sfumato.base.things.grid import Grid
 
 LEAST_PEOPLE = 5  # fewer give no interval worth the name
@@ -34,8 +35,8 @@ class MapCells(Protocol):
         """Their names."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class EstimatedMap:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class EstimatedMap(Answer):
     """Shares of the cells (they sum to 1), with the interval over people where there is one (NaN otherwise)."""
 
     cells: MapCells

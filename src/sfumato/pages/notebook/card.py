@@ -5,6 +5,7 @@ from __future__ import annotations
 from sfumato.base.drawing.panels import svg
 from sfumato.base.drawing.svg import bullets, escape
 from sfumato.pages.notebook.sheet import sheet_of
+from sfumato.tracks.answers.answer_files import picture
 
 _BOX = (
     "font:14px/1.45 system-ui,sans-serif;border:1px solid #d8d3c8;border-radius:8px;padding:12px 16px;max-width:60rem"
@@ -29,6 +30,7 @@ def card(value: object) -> str:
         f'<div style="{_BOX}"><div><strong>{escape(sheet.title)}</strong></div>'
         + "".join(f'<p style="{_RED}">{escape(text)}</p>' for text in sheet.alarms)
         + (f"<p>{escape(sheet.promise)}</p>" if sheet.promise else "")
+        + (picture(sheet.on_map) if sheet.on_map is not None else "")
         + (svg(sheet.parts, columns=min(len(sheet.parts), 2), paper=None) if sheet.parts else "")
         + (f"<table>{rows}</table>" if rows else "")
         + f"{folded}</div>"

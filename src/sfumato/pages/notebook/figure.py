@@ -6,12 +6,17 @@ from typing import TYPE_CHECKING
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.ticker import MaxNLocator
 
 from sfumato.base.drawing.panels import Bars, HeatMap, Panel, Tracks
 from sfumato.base.drawing.scales import COLOURS, OURS
 from sfumato.base.errors import InputError
-from sfumato.pages.notebook.sheet import Part, sheet_of
+from sfumato.base.things.grid import metres_per_degree
+from sfumato.pages.notebook.contents import Part, Sheet
+from sfumato.pages.notebook.sheet import sheet_of
+from sfumato.tracks.answers.answer_files import MOST_FLOWS
+from sfumato.tracks.answers.maps.cells import outlines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,6 +36,9 @@ _TRACKS = {"original (private)": COLOURS[1]}
 def plot(value: object, *, original: bool = False, ax: Axes | None = None) -> Axes:
     """The picture of a value on ``ax``, or on a figure of its own; the axes (an array of several)."""
     sheet = sheet_of(value, original=original)
+    if sheet.on_map is not None:
+        with plt.rc_context(STYLE):
+            return draw_map(plt.figure(layout="constrained").subplots() if ax is None else ax, sheet)
     if not sheet.parts:
         raise InputError("There is nothing to plot here.", "Print it, or show it in a notebook.")
     if ax is not None:
@@ -49,6 +57,35 @@ def plot(value: object, *, original: bool = False, ax: Axes | None = None) -> Ax
             draw_part(place, part)
     drawn: Axes = axes[0, 0] if len(sheet.parts) == 1 else axes[0]
     return drawn
+
+
+def draw_map(ax: Axes, sheet: Sheet) -> Axes:
+    """Cells, darker where more is, or lines between their middles, wider where more is; in kilometres."""
+    answer = sheet.on_map
+    assert answer is not None
+    assert answer.cells is not None
+    shapes, pairs = outlines(answer.cells), getattr(answer, "pairs", None)
+    every = np.concatenate([ring for shape in shapes for rings in shape for ring in rings])
+    corner = every.min(axis=0)
+    north, east = metres_per_degree(float(every[:, 1].mean()))
+    scale = np.array([east, north]) / 1000.0
+    rings = [(rings[0] - corner) * scale for shape in shapes for rings in shape]
+    of_ring = np.repeat(np.arange(len(shapes)), [len(shape) for shape in shapes])
+    if pairs is None:
+        cells = PolyCollection(rings, array=answer.drawn[of_ring], cmap="Blues", edgecolor="#dddddd", linewidth=0.3)
+        cells.set_clim(0.0, float(answer.drawn.max(initial=0.0)) or 1.0)
+        ax.figure.colorbar(ax.add_collection(cells), ax=ax, shrink=0.9)
+    else:
+        ax.add_collection(PolyCollection(rings, facecolor="none", edgecolor="#dddddd", linewidth=0.3))
+        lat, lon = answer.cells.centres_deg()
+        at = (np.column_stack([lon, lat]) - corner) * scale
+        strongest = np.argsort(answer.drawn)[-MOST_FLOWS:]
+        wide = 0.3 + 5.0 * answer.drawn[strongest] / max(float(answer.drawn.max(initial=0.0)), 1e-300)
+        ax.add_collection(LineCollection(at[pairs[strongest]], linewidths=wide, colors=COLOURS[0], alpha=0.5))
+    ax.autoscale_view()
+    ax.set_aspect("equal", adjustable="datalim")
+    ax.set(title=sheet.title, xlabel="east (km)", ylabel="north (km)")
+    return ax
 
 
 def draw_part(ax: Axes, part: Part) -> None:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from sfumato.base.arrays import FloatArray, Solved
-from sfumato.base.drawing.panels import Bars, HeatMap, Panel, Tracks
-from sfumato.base.drawing.svg import drawn_places
+from sfumato.base.arrays import Solved
+from sfumato.base.drawing.panels import Bars, Panel
 from sfumato.base.errors import InputError
 from sfumato.base.numbers.odds import MOST_SAID, odds_words
 from sfumato.base.shown import Shown
 from sfumato.base.things.channel import Channel
-from sfumato.base.things.frames import differences_m
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import format_duration, format_length
 from sfumato.channels.designs.comparison import Comparison
 from sfumato.channels.designs.task import DesignedChannel
+from sfumato.pages.notebook.answers import ANSWERS
+from sfumato.pages.notebook.contents import Part, Sheet, averaged_matrix, drawn_tracks
 from sfumato.pages.report.usefulness_page import error_words
 from sfumato.pages.report.words import audit_rows, cards, kept_words
 from sfumato.tracks.adversary.audit import Audit
@@ -30,26 +30,13 @@ from sfumato.tracks.people.noise import Protected
 from sfumato.tracks.people.preview import Preview
 from sfumato.tracks.people.results import ProtectedFleet
 
-Part = Panel | HeatMap | Tracks | Bars
 PRIVATE = "Private: computed from the original."
-_MOST_PEOPLE, _MOST_CELLS = 60, 160
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Sheet:
-    """``alarms`` are printed in red, ``folded`` lists under their titles."""
-
-    title: str
-    parts: tuple[Part, ...]
-    promise: str = ""
-    rows: tuple[tuple[str, str], ...] = ()
-    alarms: tuple[str, ...] = ()
-    folded: Mapping[str, Sequence[str]] | None = None
+_MOST_PEOPLE = 60
 
 
 def sheet_of(value: object, *, original: bool = False) -> Sheet:
     """The sheet of whatever can be shown; ``original`` draws it beside a release."""
-    for kind, made in _SHEETS.items():
+    for kind, made in {**_SHEETS, **ANSWERS}.items():
         if isinstance(value, kind):
             return made(value, original)
     raise InputError(f"There is no picture of a {type(value).__name__}.", "Show a trace, release, channel or audit.")
@@ -64,7 +51,7 @@ def _trace(trace: Trace, original: bool) -> Sheet:
     ]
     if kept := [*trace.columns, *trace.texts]:
         rows.append(("fields beside position and time", ", ".join(kept)))
-    return Sheet("A track", (_tracks("", {"track": [trace]}),), rows=tuple(rows))
+    return Sheet("A track", (drawn_tracks("", {"track": [trace]}),), rows=tuple(rows))
 
 
 def _protected(done: Protected, original: bool) -> Sheet:
@@ -81,7 +68,7 @@ def _release(releases: Sequence[Trace], originals: Sequence[Trace], record: Cert
     drawn = {"original (private)": [originals[k] for k in some]} if originals else {}
     drawn["release"] = [releases[k] for k in some]
     title = "A protected track" if record.people == 1 else f"Protected tracks of {record.people} people"
-    return _stated(title, (_tracks("", drawn),), record)
+    return _stated(title, (drawn_tracks("", drawn),), record)
 
 
 def _stated(title: str, parts: tuple[Part, ...], record: Certificate) -> Sheet:
@@ -115,7 +102,7 @@ def _channel(channel: Channel, original: bool) -> Sheet:
     rows, columns = channel.shape
     named = [("cost of a wrong report", channel.distortion_name or "given")] if channel.distortion is not None else []
     figures = (("true symbols", f"{rows}"), ("reports", f"{columns}"), *named)
-    part = _matrix("P(report | true)", channel.matrix, "report", "true symbol")
+    part = averaged_matrix("P(report | true)", channel.matrix, "report", "true symbol")
     return Sheet("A channel", (part,), rows=figures)
 
 
@@ -136,7 +123,7 @@ def _noise(design: NoiseDesign, original: bool) -> Sheet:
         (name.replace("_", " "), f"{value:.5g}") for name, value in design.summary().items() if value is not None
     ]
     first = ("secrets", f"{len(design.secrets)}, by {design.method}")
-    part = _matrix("covariance of the noise", design.noise_covariance, "time (index)", "time (index)")
+    part = averaged_matrix("covariance of the noise", design.noise_covariance, "time (index)", "time (index)")
     return Sheet("A noise design", (part, panel), rows=(first, *numbers))
 
 
@@ -223,33 +210,7 @@ def _preview(found: Preview, original: bool) -> Sheet:
     return Sheet("A preview of releases", (panel,) if drawn else (), promise, tuple(rows), (PRIVATE,), folded)
 
 
-def _tracks(title: str, drawn: Mapping[str, Sequence[Trace]]) -> Tracks:
-    """Lines in metres from one corner: the shape, and no coordinate."""
-    first = next(iter(drawn.values()))[0]
-    lines: dict[str, FloatArray] = {}
-    for name, traces in drawn.items():
-        pieces = []
-        for trace in traces:
-            at = drawn_places(trace, 600)
-            here = (np.full(len(at), first.lat_deg[0]), np.full(len(at), first.lon_deg[0]))
-            metres = differences_m(*here, trace.lat_deg[at], trace.lon_deg[at])
-            breaks = np.flatnonzero(np.diff(trace.segment[at])) + 1
-            pieces += [np.insert(metres, breaks, np.nan, axis=0), np.full((1, 2), np.nan)]
-        lines[name] = np.concatenate(pieces)
-    corner = np.nanmin(np.concatenate(list(lines.values())), axis=0)
-    return Tracks(title, {name: line - corner for name, line in lines.items()})
-
-
-def _matrix(title: str, values: FloatArray, across: str, down: str) -> HeatMap:
-    """A matrix, averaged down where it has more cells than a picture shows."""
-    rows, columns = (max(1, -(-size // _MOST_CELLS)) for size in values.shape)
-    if rows > 1 or columns > 1:
-        tall, wide = values.shape[0] // rows * rows, values.shape[1] // columns * columns
-        values = values[:tall, :wide].reshape(tall // rows, rows, wide // columns, columns).mean(axis=(1, 3))
-    return HeatMap(title, values, across, down)
-
-
-_SHEETS: Mapping[type, Callable[..., Sheet]] = {
+_SHEETS: dict[type, Callable[..., Sheet]] = {
     Trace: _trace,
     Protected: _protected,
     ProtectedFleet: _fleet,

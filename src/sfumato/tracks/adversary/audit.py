@@ -33,7 +33,7 @@ from scipy.special import ndtr
 
 from sfumato.base.arrays import FloatArray, jsonable
 from sfumato.base.errors import InputError
-from sfumato.base.shown import Shown
+from sfumato.base.shown import Answer
 from sfumato.base.things.frames import differences_m, displace, unroll
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import format_length
@@ -70,8 +70,8 @@ class HeldOut(TypedDict):
     coverage_68: float
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Audit(Shown):
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
+class Audit(Answer):
     """Errors and intervals are per coordinate, in metres; ``interval_68_m`` is the root mean square half-width √V.
 
     ``smallest_interval_68_m`` is the least √V of any moment. ``floor_m`` is what the certificate promises it stays

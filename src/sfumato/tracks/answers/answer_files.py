@@ -43,7 +43,7 @@ def write_answer(answer: Tabled, path: str | Path) -> None:
     writers: Mapping[str, Callable[[Path], None]] = {
         ".csv": lambda beside: pyarrow.csv.write_csv(answer.to_table(), beside),
         ".parquet": lambda beside: pyarrow.parquet.write_table(answer.to_table(), beside),
-        ".geoparquet": lambda beside: pyarrow.parquet.write_table(_with_geometry(answer), beside),
+        ".geoparquet": lambda beside: pyarrow.parquet.write_table(with_geometry(answer), beside),
         ".json": lambda beside: _text(beside, {**answer.to_dict(), "rows": answer.to_table().to_pylist()}),
         ".geojson": lambda beside: _text(beside, _features(answer)),
     }
@@ -90,7 +90,7 @@ def _features(answer: Tabled) -> dict[str, object]:
     return {"type": "FeatureCollection", "features": made}
 
 
-def _with_geometry(answer: Tabled) -> pa.Table:
+def with_geometry(answer: Tabled) -> pa.Table:
     """GeoParquet 1.0: the table and a column ``geometry`` of well-known binary."""
     table = answer.to_table()
     if _is_of_pairs(answer):
@@ -125,7 +125,7 @@ def _ends(row: Mapping[str, float]) -> tuple[tuple[float, float], tuple[float, f
 
 
 WIDTH = 720.0
-MOST_FLOWS = 200
+MOST_FLOWS, MOST_OUTLINES = 200, 4000
 _INK = np.array([44.0, 82.0, 130.0])
 
 
@@ -163,7 +163,8 @@ def picture(answer: Pictured) -> str:
         top, title = float(values.max(initial=0.0)), "Where people are"
         body = [_cell(sheet, shape, float(share), top) for shape, share in zip(shapes, values, strict=True)]
     else:
-        body = [_cell(sheet, shape, 0.0, 1.0) for shape in shapes] + _arrows(sheet, cells, pairs, values)
+        grid = [_cell(sheet, shape, 0.0, 1.0) for shape in shapes] if len(shapes) <= MOST_OUTLINES else []
+        body = grid + _arrows(sheet, cells, pairs, values)
         title = "From where to where"
     height = sheet.height + 24
     return whole_picture(

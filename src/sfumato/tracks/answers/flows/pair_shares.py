@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from sfumato.base.arrays import FloatArray, IntArray
 from sfumato.base.errors import InputError
+from sfumato.base.shown import Answer
 from sfumato.base.things.estimated_map import EstimatedMap
 from sfumato.base.things.grid import Grid
 from sfumato.tracks.answers.maps.cells import Cells
@@ -17,8 +18,8 @@ from sfumato.tracks.answers.maps.cells import Cells
 LARGEST = 20_000_000  # pairs that are worked on, or shown, all at once
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Flows:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Flows(Answer):
     """Shares of pairs (from cell, to cell); they sum to 1. ``lows`` and ``highs`` may be NaN.
 
     A pair that is not among ``pairs`` has no share, and at most ``elsewhere``. ``share``, ``low``, ``high`` and

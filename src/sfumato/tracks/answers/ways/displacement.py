@@ -20,6 +20,7 @@ import numpy as np
 
 from sfumato.base.arrays import FloatArray, evenly
 from sfumato.base.errors import InputError
+from sfumato.base.shown import Answer
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.answers.intervals import OverPeople, ratio_over_people
 from sfumato.tracks.answers.received import NoiseLaw, Pair, Person, Received, people_of, received_all
@@ -31,8 +32,8 @@ LAG_WIDTH = 0.1  # a pair counts for lags within a tenth of its own
 _MOST = 1500  # points of one track in a mean over all pairs
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Displacements:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Displacements(Answer):
     """Mean squared displacement (m²) at each lag, and the mean squared radius of gyration of a track (m²)."""
 
     lags_s: tuple[float, ...]

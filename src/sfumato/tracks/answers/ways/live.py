@@ -19,11 +19,12 @@ import pyarrow as pa
 
 from sfumato.base.arrays import FloatArray
 from sfumato.base.errors import InputError
+from sfumato.base.shown import Answer
 from sfumato.base.things.frames import displace, unroll
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.answers.received import NoiseLaw, Release, receive
 from sfumato.tracks.answers.ways.movement import FEWEST_MOMENTS, Movement, fit_movement
-from sfumato.tracks.answers.ways.smooth_tracks import each_track, path_by_time
+from sfumato.tracks.answers.ways.smooth_tracks import each_track, path_by_time, people_table
 from sfumato.tracks.priors.kernels import Matern32
 from sfumato.tracks.priors.statespace import smooth
 
@@ -41,8 +42,8 @@ class LiveCircle(NamedTuple):
     radius_m: float
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LiveTracks:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LiveTracks(Answer):
     """The track of each person as it was known at every moment; ``radius_m`` of each one's circles."""
 
     people: tuple[tuple[str | None, Trace], ...]
@@ -50,11 +51,7 @@ class LiveTracks:
 
     def to_table(self) -> pa.Table:
         """``lat, lon, time, segment, radius_68_m``, and ``id`` where people have one."""
-        parts = []
-        for (name, trace), radius in zip(self.people, self.radius_m, strict=True):
-            table = trace.to_table().append_column("radius_68_m", pa.array(radius))
-            parts.append(table if name is None else table.add_column(0, "id", pa.array([name] * len(trace))))
-        return pa.concat_tables(parts)
+        return people_table(self.people).append_column("radius_68_m", pa.array(np.concatenate(self.radius_m)))
 
     @property
     def median_radius_m(self) -> float:

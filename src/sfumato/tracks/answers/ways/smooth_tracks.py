@@ -20,10 +20,12 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
+import pyarrow as pa
 
 from sfumato.base.arrays import FloatArray, IntArray
 from sfumato.base.errors import InputError, VerificationFailed
 from sfumato.base.files import write_whole
+from sfumato.base.shown import Answer
 from sfumato.base.things.frames import differences_m, displace, snap, unroll
 from sfumato.base.things.traces import Trace
 from sfumato.base.version import __version__
@@ -43,8 +45,8 @@ Found = TypeVar("Found")
 GRID_M = 0.1  # so that every format holds the same positions
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SmoothTracks:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SmoothTracks(Answer):
     """The smooth track of each person with the movement fitted to them; ``source`` is the release's certificate."""
 
     people: tuple[tuple[str | None, Trace], ...]
@@ -57,6 +59,14 @@ class SmoothTracks:
         if len(self.people) != 1:
             raise InputError(f"There are {len(self.people)} people.", "Use people: (id, track) of each.")
         return self.people[0][1]
+
+    def to_table(self) -> pa.Table:
+        """``lat, lon, time, segment``, and ``id`` where people have one."""
+        return people_table(self.people)
+
+    def to_dict(self) -> dict[str, object]:
+        """How much there is."""
+        return {"people": len(self.people), "points": sum(len(trace) for _, trace in self.people)}
 
     def write(self, path: str | Path, *, format: str | None = None) -> None:
         """Write the tracks in any format that tracks (or tables of people) are written in."""
@@ -79,6 +89,14 @@ def smooth(
     document = read_certificate(certificate)
     people, movements = each_track(receive(release, document, format=format), smooth_track, step)
     return SmoothTracks(people, movements, document)
+
+
+def people_table(people: Sequence[tuple[str | None, Trace]]) -> pa.Table:
+    """The tracks of all people, one below the other."""
+    tables = [(name, trace.to_table()) for name, trace in people]
+    return pa.concat_tables(
+        [one if name is None else one.add_column(0, "id", pa.array([name] * len(one))) for name, one in tables]
+    )
 
 
 def each_track(

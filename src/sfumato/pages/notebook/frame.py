@@ -1,0 +1,82 @@
+"""Any answer as a data frame: its own table where it has one, else its numbers under the names of what they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from sfumato.base.errors import InputError, MissingExtra
+from sfumato.base.shown import Answer
+from sfumato.tracks.answers.answer_files import PLACES, Tabled, with_geometry
+
+if TYPE_CHECKING:
+    from geopandas import GeoDataFrame
+    from pandas import DataFrame
+
+_INTERVAL = ("value", "low", "high")
+_WHICH = ("person", "kind", "cell_m", "noise_m", "lag_s", "quantile", "statistic")
+Row = dict[str, str | float | None]
+
+
+def table_of(answer: Answer) -> pa.Table:
+    """``quantity, value, low, high`` unless the answer has a table of its own."""
+    own = getattr(answer, "to_table", None)
+    if own is not None:
+        found: pa.Table = own()
+        return found
+    rows = list(_rows("", answer.to_dict()))
+    kinds = {"quantity": pa.string(), **dict.fromkeys(_INTERVAL, pa.float64())}
+    return pa.table({name: pa.array([row.get(name) for row in rows], kind) for name, kind in kinds.items()})
+
+
+def frame(answer: Answer) -> DataFrame:
+    """As pandas has it."""
+    _needed("pandas")
+    found: DataFrame = table_of(answer).to_pandas()
+    return found
+
+
+def geoframe(answer: Answer) -> GeoDataFrame:
+    """As GeoPandas has it, in longitude and latitude (EPSG:4326)."""
+    geopandas, table = _needed("geopandas"), table_of(answer)
+    if getattr(answer, "cells", None) is not None:
+        drawn = with_geometry(_tabled(answer))
+        shapes = geopandas.GeoSeries.from_wkb(drawn["geometry"].to_pylist(), crs="EPSG:4326")
+        return geopandas.GeoDataFrame(drawn.drop_columns(["geometry"]).to_pandas(), geometry=shapes)
+    if not {"lat", "lon"} <= set(table.column_names):
+        raise InputError("This answer has no place on a map.", "Use to_frame().")
+    points = geopandas.points_from_xy(table["lon"].to_numpy(), table["lat"].to_numpy(), crs="EPSG:4326")
+    return geopandas.GeoDataFrame(table.drop_columns(list(PLACES[:2])).to_pandas(), geometry=points)
+
+
+def _tabled(answer: Answer) -> Tabled:
+    assert hasattr(answer, "to_table")
+    return answer
+
+
+def _needed(package: str) -> ModuleType:
+    try:
+        return import_module(package)
+    except ImportError as error:
+        raise MissingExtra(package, "geo") from error
+
+
+def _rows(name: str, value: object) -> Iterator[Row]:
+    if isinstance(value, Mapping):
+        which = [f"{key} {value[key]}" for key in _WHICH if value.get(key) is not None]
+        named = ", ".join([*([name] if name else []), *which])
+        if "value" in value:
+            yield {"quantity": named, **{key: value[key] for key in _INTERVAL if key in value}}
+            return
+        for key, part in value.items():
+            if key not in _WHICH or not isinstance(part, str | float | int):
+                yield from _rows(f"{named}, {key}" if named else str(key), part)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _rows(name, part)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield {"quantity": name, "value": float(value)}
