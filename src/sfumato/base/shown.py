@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from sfumato.base.errors import InputError
 
 if TYPE_CHECKING:
-    from geopandas import GeoDataFrame
     from matplotlib.axes import Axes
     from pandas import DataFrame
 
@@ -33,7 +32,7 @@ class Shown:
 
     def _repr_html_(self) -> str:
         """One self-contained card, which asks nothing of any host."""
-        text: str = import_module("sfumato.pages.notebook.card").card(self)
+        text: str = _notebook("card").card(self)
         return text
 
     def plot(self, *, original: bool = False, ax: Axes | None = None) -> Axes:
@@ -42,7 +41,7 @@ class Shown:
         Returns the axes (an array of them where there are several).
         """
         try:
-            drawn: Axes = import_module("sfumato.pages.notebook.figure").plot(self, original=original, ax=ax)
+            drawn: Axes = _notebook("figure").plot(self, original=original, ax=ax)
         except ImportError as error:
             raise InputError("Plots need matplotlib.", "Install it: pip install 'sfumato[plot]'.") from error
         return drawn
@@ -51,7 +50,7 @@ class Shown:
 _LINE = 160
 
 
-class Answer(Shown):
+class Finding(Shown):
     """What was found, with :meth:`to_dict`: shown and plotted, one line where it is printed, and a data frame."""
 
     __slots__ = ()
@@ -72,19 +71,14 @@ class Answer(Shown):
             line += f", {text}" if line else text
         return f"{type(self).__name__}({line})"
 
-    def to_frame(self) -> DataFrame:
-        """All numbers as a pandas data frame (extra ``geo``)."""
-        found: DataFrame = _frames().frame(self)
-        return found
-
-    def to_geoframe(self) -> GeoDataFrame:
-        """The same with the outlines of cells, the lines of flows or the points of tracks, as GeoPandas reads them."""
-        found: GeoDataFrame = _frames().geoframe(self)
+    def to_frame(self, *, geometry: bool = False) -> DataFrame:
+        """All numbers as a data frame of pandas, or of GeoPandas with the cells, flows or points (extra ``geo``)."""
+        found: DataFrame = _notebook("data_frame").frame(self, geometry=geometry)
         return found
 
 
-def _frames() -> ModuleType:
-    return import_module("sfumato.pages.notebook.frame")
+def _notebook(part: str) -> ModuleType:
+    return import_module(f"sfumato.pages.notebook.{part}")
 
 
 def _brief(value: object) -> str:

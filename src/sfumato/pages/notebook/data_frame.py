@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 
 from sfumato.base.errors import InputError, MissingExtra
-from sfumato.base.shown import Answer
+from sfumato.base.shown import Finding
 from sfumato.tracks.answers.answer_files import PLACES, Tabled, with_geometry
 
 if TYPE_CHECKING:
-    from geopandas import GeoDataFrame
     from pandas import DataFrame
 
 _INTERVAL = ("value", "low", "high")
@@ -22,7 +21,7 @@ _WHICH = ("person", "kind", "cell_m", "noise_m", "lag_s", "quantile", "statistic
 Row = dict[str, str | float | None]
 
 
-def table_of(answer: Answer) -> pa.Table:
+def table_of(answer: Finding) -> pa.Table:
     """``quantity, value, low, high`` unless the answer has a table of its own."""
     own = getattr(answer, "to_table", None)
     if own is not None:
@@ -33,29 +32,22 @@ def table_of(answer: Answer) -> pa.Table:
     return pa.table({name: pa.array([row.get(name) for row in rows], kind) for name, kind in kinds.items()})
 
 
-def frame(answer: Answer) -> DataFrame:
-    """As pandas has it."""
+def frame(answer: Finding, *, geometry: bool = False) -> DataFrame:
+    """As pandas has it; with ``geometry`` as GeoPandas has it, in longitude and latitude (EPSG:4326)."""
     _needed("pandas")
-    found: DataFrame = table_of(answer).to_pandas()
-    return found
-
-
-def geoframe(answer: Answer) -> GeoDataFrame:
-    """As GeoPandas has it, in longitude and latitude (EPSG:4326)."""
-    geopandas, table = _needed("geopandas"), table_of(answer)
+    table = table_of(answer)
+    if not geometry:
+        found: DataFrame = table.to_pandas()
+        return found
+    geopandas = _needed("geopandas")
     if getattr(answer, "cells", None) is not None:
-        drawn = with_geometry(_tabled(answer))
+        drawn = with_geometry(cast(Tabled, answer))
         shapes = geopandas.GeoSeries.from_wkb(drawn["geometry"].to_pylist(), crs="EPSG:4326")
         return geopandas.GeoDataFrame(drawn.drop_columns(["geometry"]).to_pandas(), geometry=shapes)
     if not {"lat", "lon"} <= set(table.column_names):
-        raise InputError("This answer has no place on a map.", "Use to_frame().")
+        raise InputError("This answer has no place on a map.", "Leave geometry out.")
     points = geopandas.points_from_xy(table["lon"].to_numpy(), table["lat"].to_numpy(), crs="EPSG:4326")
     return geopandas.GeoDataFrame(table.drop_columns(list(PLACES[:2])).to_pandas(), geometry=points)
-
-
-def _tabled(answer: Answer) -> Tabled:
-    assert hasattr(answer, "to_table")
-    return answer
 
 
 def _needed(package: str) -> ModuleType:
