@@ -36,18 +36,21 @@ def frame(answer: Finding, *, geometry: bool = False) -> DataFrame:
     """As pandas has it; with ``geometry`` as GeoPandas has it, in longitude and latitude (EPSG:4326)."""
     _needed("pandas")
     table = table_of(answer)
+    found: DataFrame
     if not geometry:
-        found: DataFrame = table.to_pandas()
+        found = table.to_pandas()
         return found
     geopandas = _needed("geopandas")
     if getattr(answer, "cells", None) is not None:
         drawn = with_geometry(cast(Tabled, answer))
         shapes = geopandas.GeoSeries.from_wkb(drawn["geometry"].to_pylist(), crs="EPSG:4326")
-        return geopandas.GeoDataFrame(drawn.drop_columns(["geometry"]).to_pandas(), geometry=shapes)
+        found = geopandas.GeoDataFrame(drawn.drop_columns(["geometry"]).to_pandas(), geometry=shapes)
+        return found
     if not {"lat", "lon"} <= set(table.column_names):
         raise InputError("This answer has no place on a map.", "Leave geometry out.")
     points = geopandas.points_from_xy(table["lon"].to_numpy(), table["lat"].to_numpy(), crs="EPSG:4326")
-    return geopandas.GeoDataFrame(table.drop_columns(list(PLACES[:2])).to_pandas(), geometry=points)
+    found = geopandas.GeoDataFrame(table.drop_columns(list(PLACES[:2])).to_pandas(), geometry=points)
+    return found
 
 
 def _needed(package: str) -> ModuleType:
