@@ -3,7 +3,7 @@
 A person with many rows needs a large bound, and everybody pays for it in noise. The bound is taken from a noisy
 histogram of how many rows people have: one person is in one of its bins, so B = 1 and its noise costs what OpenDP says.
 From it, without the data: the smallest bound that at most one person in twenty passes, or no more than its noise alone
-could show (two standard deviations). What is cut off is not in any interval: it is said beside them.
+could show (three standard deviations). What is cut off is not in any interval: it is said beside them.
 """
 
 from __future__ import annotations
@@ -30,6 +30,6 @@ def chosen_bound(each: IntArray, *, epsilon: float, source: Randomness) -> tuple
     people = max(float(noisy.sum()), 1.0)
     for number, choice in enumerate(CHOICES):
         above = noisy[number + 1 :]
-        if above.sum() <= max(_FEW * people, 2.0 * spent.scale * math.sqrt(2.0 * len(above))):
+        if above.sum() <= max(_FEW * people, 3.0 * spent.scale * math.sqrt(2.0 * len(above))):
             return choice, spent
     return CHOICES[-1], spent
