@@ -50,7 +50,7 @@ class Shown:
 _LINE = 160
 
 
-class Finding(Shown):
+class ShownAnswer(Shown):
     """What was found, with :meth:`to_dict`: shown and plotted, one line where it is printed, and a data frame."""
 
     __slots__ = ()

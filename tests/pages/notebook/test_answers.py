@@ -15,7 +15,7 @@ from city import BOUNDS, fleet, received
 
 import sfumato as sf
 from sfumato.base.errors import InputError
-from sfumato.base.shown import Finding
+from sfumato.base.shown import ShownAnswer
 from sfumato.base.things.estimated_map import EstimatedMap
 from sfumato.base.things.grid import Grid
 from sfumato.tracks.adversary.audit import Audit
@@ -53,11 +53,11 @@ def published(**asked: object) -> PublicTable:
     return sf.publish(table, epsilon=50.0, person="id", least=1, rng=1, **asked)  # type: ignore[arg-type]
 
 
-def moving(question: Callable[..., MovingAnswer]) -> Callable[[], Finding]:
+def moving(question: Callable[..., MovingAnswer]) -> Callable[[], ShownAnswer]:
     return lambda: question([release()], draws=2, rng=1)
 
 
-VALUES: dict[str, tuple[type, Callable[[], Finding]]] = {
+VALUES: dict[str, tuple[type, Callable[[], ShownAnswer]]] = {
     "heat map": (EstimatedMap, lambda: sf.estimate_heatmap([release()], cell_m=2000, bounds=BOUNDS)),
     "flows": (Flows, lambda: sf.estimate_flows([received(PEOPLE, noise_m=1500.0)], cell_m=5000, bounds=BOUNDS)),
     "squares": (Displacements, lambda: sf.estimate_displacements([release()])),
@@ -83,11 +83,11 @@ def certificate() -> dict[str, object]:
 
 
 @cache
-def made(name: str) -> Finding:
+def made(name: str) -> ShownAnswer:
     return VALUES[name][1]()
 
 
-def kinds(of: type = Finding) -> Iterator[type]:
+def kinds(of: type = ShownAnswer) -> Iterator[type]:
     for kind in of.__subclasses__():
         if kind.__module__.startswith("sfumato"):
             yield kind
@@ -109,7 +109,7 @@ def test_whatever_a_public_function_answers_is_an_answer() -> None:
         given = None if isinstance(public, type | str) else get_type_hints(public).get("return")
         if isinstance(given, type) and given.__module__.startswith(wings) and given is not Received:
             found += 1
-            assert issubclass(given, Finding) or given.__name__ == "Verdict", f"{name} answers a {given.__name__}"
+            assert issubclass(given, ShownAnswer) or given.__name__ == "Verdict", f"{name} answers a {given.__name__}"
     assert found >= 10
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.base.arrays import FloatArray
-from sfumato.base.shown import Finding
+from sfumato.base.shown import ShownAnswer
 from sfumato.base.things.grid import Grid
 
 LEAST_PEOPLE = 5  # fewer give no interval worth the name
@@ -36,7 +36,7 @@ class MapCells(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class EstimatedMap(Finding):
+class EstimatedMap(ShownAnswer):
     """Shares of the cells (they sum to 1), with the interval over people where there is one (NaN otherwise)."""
 
     cells: MapCells

@@ -8,7 +8,7 @@ import numpy as np
 
 from sfumato.base.arrays import FloatArray
 from sfumato.base.drawing.panels import Bars, Panel
-from sfumato.base.shown import Finding
+from sfumato.base.shown import ShownAnswer
 from sfumato.base.things.estimated_map import EstimatedMap
 from sfumato.base.things.grid import Grid
 from sfumato.base.units import plain_number
@@ -106,13 +106,13 @@ def _people(found: SmoothTracks | LiveTracks, original: bool) -> Sheet:
     return Sheet("Where people were, as known then" if live else "Smooth tracks", (drawn,), "", _figures(found))
 
 
-def _figures(found: Finding) -> tuple[tuple[str, str], ...]:
+def _figures(found: ShownAnswer) -> tuple[tuple[str, str], ...]:
     numbers = {k: v for k, v in found.to_dict().items() if isinstance(v, str | int | float) and v not in (True, False)}
     said = {k: v if isinstance(v, str) else plain_number(float(v), 4) for k, v in numbers.items()}
     return tuple((name.replace("_", " "), text) for name, text in said.items())
 
 
-def _notes(found: Finding) -> dict[str, Sequence[str]]:
+def _notes(found: ShownAnswer) -> dict[str, Sequence[str]]:
     return {"To note": getattr(found, "notes", ())}
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 import pyarrow as pa
 
 from sfumato.base.errors import InputError, MissingExtra
-from sfumato.base.shown import Finding
+from sfumato.base.shown import ShownAnswer
 from sfumato.tracks.answers.answer_files import PLACES, Tabled, with_geometry
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _WHICH = ("person", "kind", "cell_m", "noise_m", "lag_s", "quantile", "statistic
 Row = dict[str, str | float | None]
 
 
-def table_of(answer: Finding) -> pa.Table:
+def table_of(answer: ShownAnswer) -> pa.Table:
     """``quantity, value, low, high`` unless the answer has a table of its own."""
     own = getattr(answer, "to_table", None)
     if own is not None:
@@ -32,7 +32,7 @@ def table_of(answer: Finding) -> pa.Table:
     return pa.table({name: pa.array([row.get(name) for row in rows], kind) for name, kind in kinds.items()})
 
 
-def frame(answer: Finding, *, geometry: bool = False) -> DataFrame:
+def frame(answer: ShownAnswer, *, geometry: bool = False) -> DataFrame:
     """As pandas has it; with ``geometry`` as GeoPandas has it, in longitude and latitude (EPSG:4326)."""
     _needed("pandas")
     table = table_of(answer)

@@ -33,7 +33,7 @@ from scipy.special import ndtr
 
 from sfumato.base.arrays import FloatArray, jsonable
 from sfumato.base.errors import InputError
-from sfumato.base.shown import Finding
+from sfumato.base.shown import ShownAnswer
 from sfumato.base.things.frames import differences_m, displace, unroll
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import format_length
@@ -71,7 +71,7 @@ class HeldOut(TypedDict):
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
-class Audit(Finding):
+class Audit(ShownAnswer):
     """Errors and intervals are per coordinate, in metres; ``interval_68_m`` is the root mean square half-width √V.
 
     ``smallest_interval_68_m`` is the least √V of any moment. ``floor_m`` is what the certificate promises it stays

@@ -14,7 +14,7 @@ from sfumato.accountant.compose import composed_losses
 from sfumato.base.arrays import evenly
 from sfumato.base.errors import InputError
 from sfumato.base.numbers.odds import mu_of, odds_at
-from sfumato.base.shown import Finding
+from sfumato.base.shown import ShownAnswer
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.adversary.audit import Audit, audit
 from sfumato.tracks.certificates.verify import terms_of
@@ -42,7 +42,7 @@ class PersonAudit:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class FleetAudit(Finding):
+class FleetAudit(ShownAnswer):
     """Everybody's losses, the attacks on (some of) them, and what a reader must know. Private."""
 
     people: int

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import cast
+from typing import TypedDict, Unpack, cast
 
 import numpy as np
 import pyarrow as pa
@@ -30,15 +30,18 @@ _ROUNDING = 1e-9
 _UNTOLD = "Noise leaves no trace in a table: that it was drawn, and people bounded, only its publisher can say."
 
 
-def judge_table(
-    source: str | Path | Written,
-    *,
-    release: Path,
-    signer: str | Path | None = None,
-    ignore_wording: bool = False,
-    require: str = "",
-) -> Verdict:
+class TableDemands(TypedDict, total=False):
+    """What ``verify`` demands of a table."""
+
+    signer: str | Path | None
+    ignore_wording: bool
+    require: str
+
+
+def judge_table(source: str | Path | Written, *, release: Path, **asked: Unpack[TableDemands]) -> Verdict:
     """The verdict on a table and its certificate."""
+    signer, require = asked.get("signer"), asked.get("require", "")
+    ignore_wording = asked.get("ignore_wording", False)
     check_demands(require, signer)
     try:
         document = read_certificate(source)

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from sfumato.accountant.compose import USER_LEVEL
 from sfumato.base.arrays import FloatArray, IntArray
-from sfumato.base.shown import Finding
+from sfumato.base.shown import ShownAnswer
 from sfumato.base.things.guarantees import Guarantee
 from sfumato.base.units import plain_number
 from sfumato.base.version import __version__
@@ -48,7 +48,7 @@ class TableTerms(TypedDict):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class PublicTable(Finding):
+class PublicTable(ShownAnswer):
     """Counts of cells, of pairs of cells, or of texts; NaN where a count is too small to be shown.
 
     ``cells`` are the areas that the rows are (the ends of ``pairs``, if there are any); None where ``names`` are texts

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, replace
 
 from sfumato.base.arrays import evenly
 from sfumato.base.errors import InputError
-from sfumato.base.shown import Finding, plain_fields
+from sfumato.base.shown import ShownAnswer, plain_fields
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import format_length, length_m
 from sfumato.tracks.adversary.fleet import first_points
@@ -158,7 +158,7 @@ def grant(wish: Wish, choices: Sequence[Choice]) -> Granted:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Preview(Finding):
+class Preview(ShownAnswer):
     """The choices by size of the noise, and which wishes can be had together."""
 
     radius_m: float

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from sfumato.base.arrays import FloatArray, IntArray
 from sfumato.base.errors import InputError
-from sfumato.base.shown import Finding
+from sfumato.base.shown import ShownAnswer
 from sfumato.base.things.estimated_map import EstimatedMap
 from sfumato.base.things.grid import Grid
 from sfumato.tracks.answers.maps.cells import Cells
@@ -19,7 +19,7 @@ LARGEST = 20_000_000  # pairs that are worked on, or shown, all at once
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Flows(Finding):
+class Flows(ShownAnswer):
     """Shares of pairs (from cell, to cell); they sum to 1. ``lows`` and ``highs`` may be NaN.
 
     A pair that is not among ``pairs`` has no share, and at most ``elsewhere``. ``share``, ``low``, ``high`` and

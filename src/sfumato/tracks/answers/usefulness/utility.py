@@ -10,7 +10,7 @@ import numpy as np
 
 from sfumato.base.arrays import evenly
 from sfumato.base.errors import InputError
-from sfumato.base.shown import Finding, plain_fields
+from sfumato.base.shown import ShownAnswer, plain_fields
 from sfumato.base.things.frames import differences_m
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.answers.maps.cells import Bounds
@@ -53,7 +53,7 @@ class PersonUtility:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Utility(Finding):
+class Utility(ShownAnswer):
     """All people together, each of (at most sixty of) them, and what a reader must know."""
 
     people: int

@@ -20,7 +20,7 @@ import numpy as np
 
 from sfumato.base.arrays import FloatArray, evenly
 from sfumato.base.errors import InputError
-from sfumato.base.shown import Finding
+from sfumato.base.shown import ShownAnswer
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.answers.intervals import OverPeople, ratio_over_people
 from sfumato.tracks.answers.received import NoiseLaw, Pair, Person, Received, people_of, received_all
@@ -33,7 +33,7 @@ _MOST = 1500  # points of one track in a mean over all pairs
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Displacements(Finding):
+class Displacements(ShownAnswer):
     """Mean squared displacement (m²) at each lag, and the mean squared radius of gyration of a track (m²)."""
 
     lags_s: tuple[float, ...]

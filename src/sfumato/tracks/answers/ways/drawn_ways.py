@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from sfumato.base.arrays import FloatArray, IntArray
 from sfumato.base.randomness import Random, Randomness, randomness
-from sfumato.base.shown import Finding
+from sfumato.base.shown import ShownAnswer
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.answers.intervals import OverPeople, Sample, quantiles_over_people, ratio_over_people
 from sfumato.tracks.answers.received import NoiseLaw, Pair, Person, Received, is_recorded, people_of, received_all
@@ -46,7 +46,7 @@ NAMES = (*_PATH, "likeliest_m", "likeliest_stays", "likeliest_stay_s", "told")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Ways(Finding):
+class Ways(ShownAnswer):
     """Trip length, speed (length over time, without pauses), stays a day and their share of the time; and their
     distributions.
 
@@ -257,7 +257,7 @@ _COLUMNS = {"quantity": pa.string(), "unit": pa.string(), **_NUMBERS}
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class MovingAnswer(Finding):
+class MovingAnswer(ShownAnswer):
     """One of the three questions with what was found; ``squares`` belong to distances."""
 
     question: str

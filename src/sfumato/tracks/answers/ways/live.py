@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from sfumato.base.arrays import FloatArray
 from sfumato.base.errors import InputError
-from sfumato.base.shown import Finding
+from sfumato.base.shown import ShownAnswer
 from sfumato.base.things.frames import displace, unroll
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.answers.received import NoiseLaw, Release, receive
@@ -43,7 +43,7 @@ class LiveCircle(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class LiveTracks(Finding):
+class LiveTracks(ShownAnswer):
     """The track of each person as it was known at every moment; ``radius_m`` of each one's circles."""
 
     people: tuple[tuple[str | None, Trace], ...]

@@ -25,7 +25,7 @@ import pyarrow as pa
 from sfumato.base.arrays import FloatArray, IntArray
 from sfumato.base.errors import InputError, VerificationFailed
 from sfumato.base.files import write_whole
-from sfumato.base.shown import Finding
+from sfumato.base.shown import ShownAnswer
 from sfumato.base.things.frames import differences_m, displace, snap, unroll
 from sfumato.base.things.traces import Trace
 from sfumato.base.version import __version__
@@ -46,7 +46,7 @@ GRID_M = 0.1  # so that every format holds the same positions
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class SmoothTracks(Finding):
+class SmoothTracks(ShownAnswer):
     """The smooth track of each person with the movement fitted to them; ``source`` is the release's certificate."""
 
     people: tuple[tuple[str | None, Trace], ...]
