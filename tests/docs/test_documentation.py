@@ -95,7 +95,7 @@ def test_every_test_that_a_page_names_is_there() -> None:
     }
     pages = [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "SECURITY.md"]
     named = {(path.name, name) for path in pages for name in re.findall(r"`(test_\w+)`", path.read_text())}
-    assert len(named) > 20
+    assert len(named) > 30  # 39; the pages named 28 while they were rewritten, and this asked for 20 then
     assert {(page, name) for page, name in named if name not in there} == set()
 
 

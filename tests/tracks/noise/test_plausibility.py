@@ -47,7 +47,7 @@ def test_noise_alone_gives_p_values_that_are_not_too_small(mechanism: str, prior
     values = np.array([p_value(made.roughness(TIMES, 0.1), made.draw(TIMES, rng)) for _ in range(400)])  # type: ignore[attr-defined]
     for level in (0.01, 0.05, 0.2, 0.5):
         assert np.mean(values <= level) <= level + 3.5 * np.sqrt(level * (1 - level) / 400)
-    assert np.quantile(values, 0.05) < 0.6  # and it has power left
+    assert np.quantile(values, 0.05) < 0.3  # three looks cost little: .08 to .21; the first test, of one look, asked for .35
 
 
 def test_a_path_only_adds_and_a_smooth_one_is_refused() -> None:
