@@ -1,6 +1,6 @@
 """Verdicts that tell the truth: what was called good in 0.2.0 and is not now, and true releases that still pass.
 
-    python benchmarks/evidence_verdicts.py [--quick] [--releases 100000]
+    python benchmarks/evidence_verdicts.py [--quick] [--releases 1000000]
 
 Originals are people of GeoLife and cabs of San Francisco (../shared/data), sealed as if they were releases. Each line
 says how many of how many were called plausible, refused, and not told.
@@ -206,7 +206,7 @@ def promises(traces: list[Trace]) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--releases", type=int, default=100_000)
+    parser.add_argument("--releases", type=int, default=1_000_000)
     options = parser.parse_args()
     releases = 4000 if options.quick else options.releases
     refused, tried = tell_refused("simulated true releases", refused_releases(releases))

@@ -58,6 +58,24 @@ def test_a_draft_in_every_language_has_the_certificates_numbers_and_never_the_fo
     assert "http" not in page.replace("http-equiv", "")
 
 
+def test_a_smooth_track_is_judged_with_the_release_it_was_made_from(tmp_path: Path) -> None:
+    """`dpia --release` of a smooth track said NOT GOOD whatever was given; and `smooth` finds the certificate."""
+    command = CliRunner()
+    shared, nice, draft = tmp_path / "shared.gpx", tmp_path / "nice.gpx", tmp_path / "draft.md"
+    assert command.invoke(app, ["protect", str(RIDE), "-o", str(shared)]).exit_code == 0
+    made = command.invoke(app, ["smooth", str(shared), "-o", str(nice)])
+    assert made.exit_code == 0, made.output
+    words = ["dpia", f"{nice}.certificate.json", "--release", str(nice), "-o", str(draft)]
+    assert command.invoke(app, words).exit_code == 0
+    assert "NOT GOOD" in draft.read_text()
+    assert "Give the release, too (--raw)" in draft.read_text()
+    assert command.invoke(app, [*words, "--raw", str(shared)]).exit_code == 0
+    assert "said: good." in draft.read_text()
+    Path(f"{shared}.certificate.json").unlink()
+    alone = command.invoke(app, ["smooth", str(shared), "-o", str(nice)])
+    assert "none lies beside it" in str(alone.exception)
+
+
 def test_every_sentence_with_a_number_names_its_source(protected) -> None:
     draft = dpia_draft(protected.certificate)
     told = draft.partition("## 4.")[0].partition("## 1.")[2]

@@ -47,7 +47,9 @@ def test_noise_alone_gives_p_values_that_are_not_too_small(mechanism: str, prior
     values = np.array([p_value(made.roughness(TIMES, 0.1), made.draw(TIMES, rng)) for _ in range(400)])  # type: ignore[attr-defined]
     for level in (0.01, 0.05, 0.2, 0.5):
         assert np.mean(values <= level) <= level + 3.5 * np.sqrt(level * (1 - level) / 400)
-    assert np.quantile(values, 0.05) < 0.3  # three looks cost little: .08 to .21; the first test, of one look, asked for .35
+    assert (
+        np.quantile(values, 0.05) < 0.3
+    )  # three looks cost little: .08 to .21; the first test, of one look, asked for .35
 
 
 def test_a_path_only_adds_and_a_smooth_one_is_refused() -> None:
@@ -164,6 +166,9 @@ def test_power_is_against_white_noise_and_parts_too() -> None:
     assert minutes[LAST] > 0.42  # .35 with rows of a window in no order, .51 with polynomials from the highest degree
     sparse = GaussianRoughness(LARGE, np.arange(200) * 60.0, 0.1).power(1e-4)
     assert max(sparse[SECOND], sparse[LAST]) < 0.5  # so little of a ride, a point a minute, says nothing
+    hour = GaussianRoughness(LARGE, np.arange(60) * 60.0, 0.1).power(1e-4)
+    assert hour[ORIGINAL] > 0.9  # .61 while slow functions of time were not left free: the way hid the missing noise
+    assert hour[WHITE_ONLY] > 0.4  # .03
     coarse = GaussianRoughness(MULTISCALE, spread_out(np.floor(DENSE / 300) * 300, 300.0), 0.1, shown=False)
     assert coarse.power(1e-4)[WHITE_ONLY] == 0.0  # only the white share is tested there
     independent = GaussianRoughness(White(sd_m=150.0) + Constant(69), DENSE, 0.1)

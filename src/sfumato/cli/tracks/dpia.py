@@ -9,10 +9,10 @@ import typer
 from sfumato.base.errors import InputError
 from sfumato.base.files import write_text
 from sfumato.cli.output import AsJson, print_json
+from sfumato.cli.tracks.verify import judge_any
 from sfumato.pages.dpia import dpia_draft, dpia_page, facts_of
-from sfumato.tracks.certificates.verdict import Verdict, judge
+from sfumato.tracks.certificates.document import CERTIFICATE_NAME, find_certificate
 from sfumato.tracks.certificates.verify import read_certificate
-from sfumato.tracks.folders.verify_folder import judge_folder
 
 
 def register(app: typer.Typer) -> None:
@@ -26,6 +26,7 @@ def dpia(
     certificate: Path = typer.Argument(..., help="The certificate (JSON), or a released dataset, which holds its own."),
     output: Path = typer.Option(..., "--output", "-o", help="Where the draft goes: .html or .md."),
     release: Path | None = typer.Option(None, help="The release, to be verified; the draft says what was found."),
+    raw: Path | None = typer.Option(None, help="For a smoothed track: the release it was made from."),
     language: str = typer.Option("en", help="The draft's language: en, fr, de or es."),
     json: AsJson = False,
 ) -> None:
@@ -36,9 +37,9 @@ def dpia(
     if output.suffix not in (".html", ".md"):
         raise InputError(f"A draft is not written as '{output.suffix}'.", "Name a file ending in .html or .md.")
     if certificate.is_dir():
-        certificate, release = certificate / "_certificate.json", release or certificate
+        certificate, release = find_certificate(certificate) or certificate / CERTIFICATE_NAME, release or certificate
     document = read_certificate(certificate)
-    verdict = None if release is None else _verdict(certificate, release)
+    verdict = None if release is None else judge_any(certificate, release, raw=raw)
     draft = dpia_draft(document, language=language, verdict=verdict, name=certificate.name)
     write_text(output, draft if output.suffix == ".md" else dpia_page(draft, language))
     if json:
@@ -49,9 +50,3 @@ def dpia(
     typer.echo(f"Written: {output}. Complete what stands in [square brackets]; it is a draft, not legal advice.")
     if verdict is not None and not verdict.ok:
         typer.echo("NOT GOOD: the release does not pass `sfumato verify`; the draft says why.", err=True)
-
-
-def _verdict(certificate: Path, release: Path) -> Verdict:
-    if release.is_dir():
-        return judge_folder(certificate, release)
-    return judge(certificate, release=release)

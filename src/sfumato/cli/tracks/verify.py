@@ -15,11 +15,10 @@ from sfumato.base.errors import InputError, VerificationFailed
 from sfumato.base.files import write_text
 from sfumato.cli.output import AsJson, print_json
 from sfumato.pages.report.verdict_page import Looked, record_text
-from sfumato.tracks.certificates.document import certificate_beside
+from sfumato.tracks.certificates.document import CERTIFICATE_NAME, find_certificate
 from sfumato.tracks.certificates.verdict import Verdict, judge
 from sfumato.tracks.certificates.verify import read_certificate
 
-OWN_CERTIFICATE = "_certificate.json"  # of a dataset, in its folder
 SMOOTHED = "sfumato smoothed track certificate"
 PUBLISHED = "sfumato published table certificate"
 _FOLDERS = ("sfumato archive certificate", "sfumato dataset certificate")
@@ -54,13 +53,31 @@ def verify(
     if _is_map(certificate) and import_module("sfumato.cli.collect.map_export").verify_map(certificate, json=json):
         return
     certificate, release = _pair(certificate, release)
+    asked = {"signer": signer, "ignore_wording": ignore_wording, "require": require}
+    found = judge_any(certificate, release, raw=raw, format=format, **asked)
+    if report is not None:
+        looked = Looked.at(certificate, release, require=require, signer=signer)
+        write_text(report, record_text(found, looked, as_json=report.suffix.lower() == ".json"))
+    if json:
+        print_json(found.to_dict())
+    else:
+        _say(found.lines(), found.checks, found.notes)
+    if not found.unchanged:
+        typer.echo(f"Error: {found.reasons['unchanged']}", err=True)
+    if not found.ok:
+        raise SystemExit(1)
+
+
+def judge_any(
+    certificate: Path, release: Path, *, raw: Path | None = None, format: str | None = None, **asked: object
+) -> Verdict:
+    """The verdict by the judge of what the certificate is of: a track or table, a folder, a smooth track, an answer."""
     of_folder = _kind(certificate) in _FOLDERS
     if of_folder and not (release.is_dir() or (release.is_file() and release.suffix.lower() != ".zip")):
         raise InputError(
             f"This certificate is of a folder of files, and {release} is none.",
             "Name the folder with --release; unpack a .zip first.",
         )
-    asked = {"signer": signer, "ignore_wording": ignore_wording, "require": require}
     if raw is not None and _kind(certificate) != SMOOTHED:
         raise InputError("--raw is for a smoothed track's certificate.", "Leave it out.")
     if of_folder or release.is_dir():  # loads the places, which one track does not need
@@ -73,17 +90,7 @@ def verify(
     else:
         look = partial(judge, release=release, format=format)
     found: Verdict = look(certificate, **asked)
-    if report is not None:
-        looked = Looked.at(certificate, release, require=require, signer=signer)
-        write_text(report, record_text(found, looked, as_json=report.suffix.lower() == ".json"))
-    if json:
-        print_json(found.to_dict())
-    else:
-        _say(found.lines(), found.checks, found.notes)
-    if not found.unchanged:
-        typer.echo(f"Error: {found.reasons['unchanged']}", err=True)
-    if not found.ok:
-        raise SystemExit(1)
+    return found
 
 
 def _say(lines: Sequence[str], checks: Sequence[str], notes: Sequence[str]) -> None:
@@ -102,10 +109,8 @@ def _is_map(path: Path) -> bool:
 def _pair(named: Path, release: Path | None) -> tuple[Path, Path]:
     """The certificate and the release of which one or both were named."""
     if release is not None:
-        return (named / OWN_CERTIFICATE if named.is_dir() else named), release
-    beside = (named / OWN_CERTIFICATE, certificate_beside(named), named.with_suffix(".json"))
-    found = next((path for path in beside if path.is_file() and path != named), None)
-    if found is not None:
+        return (named / CERTIFICATE_NAME if named.is_dir() else named), release
+    if (found := find_certificate(named)) is not None:
         return found, named
     stem = named.with_name(named.name.removesuffix(".certificate.json"))
     if stem != named and stem.exists():

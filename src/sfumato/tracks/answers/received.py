@@ -29,7 +29,7 @@ from sfumato.base.errors import InputError, VerificationFailed
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import count_of
 from sfumato.tracks.certificates.build import ReleasedFiles, Terms, released_of
-from sfumato.tracks.certificates.document import SEAL, with_seal
+from sfumato.tracks.certificates.document import SEAL, find_certificate, with_seal
 from sfumato.tracks.certificates.verify import open_release, read_certificate, terms_of
 from sfumato.tracks.io import read_trace, read_traces
 from sfumato.tracks.io.tables.columns import columns_by_person
@@ -115,11 +115,13 @@ def received_as(people: Sequence[tuple[str | None, Trace]], terms: Terms, *, sim
 
 
 def receive_each(releases: Sequence[Path], certificates: Sequence[Path]) -> list[Received]:
-    """Every release with its own certificate, none twice."""
+    """Every release with its own certificate, none twice; where none is given, with those that lie beside them."""
+    certificates = certificates or [one for one in map(find_certificate, releases) if one is not None]
     if len(releases) != len(certificates):
         raise InputError(
             f"{count_of(len(releases), 'release')} and {count_of(len(certificates), 'certificate')}.",
-            "Give --certificate once for each release, in the same order: without it the noise has no known law.",
+            "Give --certificate once for each release, in the same order, or leave each beside its release: without "
+            "it the noise has no known law.",
         )
     documents = [read_certificate(one) for one in certificates]
     if len({str(one.get(SEAL)) for one in documents}) < len(documents):

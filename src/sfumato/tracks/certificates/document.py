@@ -133,9 +133,18 @@ def certificate_text(document: Written) -> str:
     return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
+CERTIFICATE_NAME = "_certificate.json"  # of a dataset, in its folder
+
+
 def certificate_beside(release: Path) -> Path:
     """Where the certificate of a file or folder is written unless it is said where: beside it, by its whole name."""
     return release.with_name(f"{release.name}.certificate.json")
+
+
+def find_certificate(release: Path) -> Path | None:
+    """The certificate in a released folder, or beside a release by its whole name or as .json; None: there is none."""
+    places = (release / CERTIFICATE_NAME, certificate_beside(release), release.with_suffix(".json"))
+    return next((path for path in places if path.is_file() and path != release), None)
 
 
 _OTHER_FILES = {

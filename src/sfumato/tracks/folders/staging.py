@@ -207,7 +207,7 @@ def _is_there(path: Path, sha256: str | None) -> bool:
 
 ARCHIVE, DATASET = "sfumato archive certificate", "sfumato dataset certificate"
 FORMAT = 1
-CERTIFICATE_NAME, MANIFEST_NAME, REJECTS_NAME = "_certificate.json", "_manifest.json", "_rejects"  # in a dataset
+MANIFEST_NAME, REJECTS_NAME = "_manifest.json", "_rejects"  # in a dataset, beside its certificate
 WITHHELD = (
     "Everything recorded inside the zones of its owner's places was taken out of every file. Each file is a function "
     "of what was recorded outside them.",

@@ -21,7 +21,7 @@ from sfumato.base.things.traces import PointsRead, Trace, join_traces
 from sfumato.base.units import count_of
 from sfumato.tracks.certificates.build import ReleasedFiles
 from sfumato.tracks.certificates.clean import more_than_certified
-from sfumato.tracks.certificates.document import SEAL, SIGNATURE, Certificate, with_seal, worst_odds
+from sfumato.tracks.certificates.document import CERTIFICATE_NAME, SEAL, SIGNATURE, Certificate, with_seal, worst_odds
 from sfumato.tracks.certificates.person_ids import StatedIds, given_among
 from sfumato.tracks.certificates.roughness import (
     Answer,
@@ -56,7 +56,6 @@ from sfumato.tracks.folders.folder_fields import CertifiedFile, FolderDocument
 from sfumato.tracks.folders.rows.check_rows import check_rows
 from sfumato.tracks.folders.rows.dataset import REJECTS
 from sfumato.tracks.folders.staging import (
-    CERTIFICATE_NAME,
     DATASET,
     MANIFEST_NAME,
     REJECTS_NAME,

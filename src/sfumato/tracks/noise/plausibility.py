@@ -6,9 +6,10 @@ was smoothed afterwards, moves less from point to point than noise alone would.
 *Gaussian noise.* The path is unknown, so only directions in which it cannot hide noise are of use, and in each of them
 it can only add. Three looks, each a p-value; the smallest, times three, is the answer (Bonferroni):
 
-* as a whole: with Γ the covariance at the released times and the mean left free, S = min_m (y-m)ᵀΓ⁻¹(y-m) summed
-  over both coordinates is noncentral χ² with 2(n-1) degrees of freedom, stochastically larger than the central one
-  whatever x is, so F(S) with the central F is a p-value. A fast path hides the noise from it;
+* as a whole: with Γ the covariance at the released times and k slow functions of time X left free (the mean, and
+  cosines), S = min_b (y-Xb)ᵀΓ⁻¹(y-Xb) summed over both coordinates is noncentral χ² with 2(n-k) degrees of freedom,
+  stochastically larger than the central one whatever x is, so F(S) with the central F is a p-value. For k of 2, 6,
+  18 and 54: where a path goes is in the slow functions, and no longer hides that there is no noise;
 * from point to point: in windows of five moments, what is left of y after the best straight line of each window. Where
   people go straight or stand, nothing of the path is in it. With C the rows of these contrasts and LLᵀ = CΓCᵀ,
   e = L⁻¹Cy has independent coordinates N(c, 1), and |N(c, 1)| is stochastically larger than |N(0, 1)|. So
@@ -64,6 +65,7 @@ DENSE_TIMES = 300
 STRETCH, MOST_STRETCHES, MEANS = 400, 16, (1, 4, 8, 16)
 _LEAST_WHITE = 1e-3  # of the variance: with less, what rounding does is bounded too roughly in one pass
 STRIDES = (1, 2, 3, 4)
+SLOW, SLOW_WORK = (2, 6, 18, 54), 50_000  # functions of time left free; and times moments, at most
 FINEST_GRID_M = 1e-3  # positions are written no finer
 TOWN_SPEED_M_S, TOWN_TURN_S = 8.0, 30.0
 ORIGINAL, WHITE_ONLY, HALF = "an original", "one with the white share of the noise only", "half the noise"
@@ -181,20 +183,25 @@ class GaussianRoughness(Roughness):
         if n < 2:
             return None
         if self.white_m2 > 0 and _fine(self.snap_m, self.white_m2):
-            known = innovations(self.times_s, np.hstack([paths.reshape(n, -1), np.ones((n, 1))]), self.kernel)
-            ones = known[:, -1]
-            each = np.sum(known[:, :-1] ** 2, axis=0) - (known[:, :-1].T @ ones) ** 2 / (ones @ ones)
-            squares, freedom, least, points = each.reshape(2, count).sum(axis=0), n - 1, self.white_m2, n
+            slow = _slow(self.times_s)
+            known = innovations(self.times_s, np.hstack([paths.reshape(n, -1), slow]), self.kernel)
+            own, others = known[:, : 2 * count], known[:, 2 * count :]
+            within = np.cumsum((np.linalg.qr(others)[0].T @ own) ** 2, axis=0)
+            numbers = [k for k in SLOW if k <= slow.shape[1]] or [1]
+            left = np.sum(own**2, axis=0) - within[[number - 1 for number in numbers]]
+            squares = left.reshape(-1, 2, count).sum(axis=1)
+            freedom, least, points = n - np.array(numbers), self.white_m2, n
         else:
             found = _dense(self.kernel, self.times_s, paths, self.snap_m)
             if found is None:
                 return None
-            squares, freedom, least, points = found
+            squares, freedom, least, points = found[0][None], np.array([found[1]]), found[2], found[3]
         if not np.all(np.isfinite(squares)):
             return None
         grid = math.sqrt(2 * points / least) * self.snap_m / 2
         reach = (1 + PLANE_SLACK) * np.sqrt(np.maximum(squares, 0.0)) + grid
-        return np.asarray(scipy.special.chdtr(2 * freedom, reach**2))
+        values = scipy.special.chdtr(2.0 * freedom[:, None], reach**2)
+        return np.asarray(len(values) * values.min(axis=0))
 
     def _from_point_to_point(self, paths: FloatArray) -> FloatArray | None:
         """Fisher's sum of what is left after a straight line in each window, in every stretch."""
@@ -359,6 +366,13 @@ def _looks(times: FloatArray) -> Iterator[tuple[FloatArray, int]]:
         for window, its in enumerate(rows):
             contrasts[window, :, blocks - (windows - window) * size :][:, :size] = its
         yield contrasts.reshape(-1, blocks) @ means, kept
+
+
+def _slow(times: FloatArray) -> FloatArray:
+    """(n, k) slow functions of time, along which the path may do what it likes: the mean and cosines, at most n/3."""
+    since = (times - times[0]) / max(float(times[-1] - times[0]), 1e-9)
+    most = max(1, min(SLOW[-1], times.size // 3, SLOW_WORK // times.size))
+    return np.asarray(np.cos(np.pi * np.outer(since, np.arange(most))))
 
 
 def _fine(snap_m: float, least_m2: float) -> bool:

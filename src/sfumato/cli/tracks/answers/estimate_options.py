@@ -20,7 +20,7 @@ class Question:
         ..., help="One or more releases: files (tracks, tables of people) or folders of them."
     )
     certificate: list[Path] = typer.Option(
-        [], "--certificate", "-c", help="The certificate of each release, in the same order."
+        [], "--certificate", "-c", help="The certificate of each release, in the same order, if not beside it."
     )
     confidence: float = typer.Option(0.9, help="Confidence of the intervals over people, between 0 and 1.")
     each_file_a_person: bool = typer.Option(

@@ -19,7 +19,7 @@ from sfumato.tracks.answers.answer_files import write_answer
 from sfumato.tracks.answers.ways.live import live_circles
 from sfumato.tracks.answers.ways.smooth_tracks import HOW, MEANING, SmoothTracks, path_by_time, smoothed_certificate
 from sfumato.tracks.answers.ways.smooth_tracks import smooth as likeliest_tracks
-from sfumato.tracks.certificates.document import certificate_text
+from sfumato.tracks.certificates.document import certificate_text, find_certificate
 from sfumato.tracks.certificates.verify import read_certificate, read_release
 
 if TYPE_CHECKING:
@@ -49,7 +49,9 @@ def register(app: typer.Typer) -> None:
 
 def smooth(
     release: Path = typer.Argument(..., help="The released file (a track, or a table of people)."),
-    certificate: Path | None = typer.Option(None, "--certificate", "-c", help="The release's certificate (needed)."),
+    certificate: Path | None = typer.Option(
+        None, "--certificate", "-c", help="The release's certificate, if not beside it."
+    ),
     output: Path = typer.Option(..., "--output", "-o", help="Where the smooth track goes, in any format written here."),
     new_certificate: Path | None = typer.Option(
         None, help="Where its own certificate goes; by default beside it, ending in .certificate.json."
@@ -64,8 +66,9 @@ def smooth(
     json: AsJson = False,
 ) -> None:
     """The path most likely taken, given the release and the law of its noise; it needs and shows no original."""
+    certificate = certificate or find_certificate(release)
     if certificate is None:
-        what = "Without its certificate the noise of a release has no known law."
+        what = "Without its certificate the noise of a release has no known law, and none lies beside it."
         raise InputError(what, "Give it: --certificate c.json.")
     if live:
         if new_certificate is not None or format is not None or output.suffix not in _TABLES:

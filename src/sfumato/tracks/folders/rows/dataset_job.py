@@ -28,7 +28,7 @@ from sfumato.base.files import create_text, erase, write_text
 from sfumato.base.pool import frugal_pool, usable_cores
 from sfumato.base.randomness import KEY_BYTES, Random, fresh_key, randomness
 from sfumato.tracks.certificates.build import refuse_other_times
-from sfumato.tracks.certificates.document import certificate_text
+from sfumato.tracks.certificates.document import CERTIFICATE_NAME, certificate_text
 from sfumato.tracks.certificates.person_ids import distinct_ids, list_beside, list_text
 from sfumato.tracks.certificates.state import NoiseState
 from sfumato.tracks.certificates.verify import Document
@@ -51,7 +51,6 @@ from sfumato.tracks.folders.rows.dataset import (
 from sfumato.tracks.folders.rows.people_notes import PeopleMet, Sample, noisy_statement, reason_against
 from sfumato.tracks.folders.rows.spill import SPILL_FORMAT, Bucket, deal_out, gather_bucket, into_buckets, spill_name
 from sfumato.tracks.folders.staging import (
-    CERTIFICATE_NAME,
     MANIFEST_NAME,
     REJECTS_NAME,
     STATE_NAME,

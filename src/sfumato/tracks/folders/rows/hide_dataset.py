@@ -22,6 +22,7 @@ from sfumato.base.arrays import BoolArray, IntArray
 from sfumato.base.errors import InputError, NotCertified
 from sfumato.base.randomness import derived_key
 from sfumato.base.things.traces import Trace
+from sfumato.tracks.certificates.document import CERTIFICATE_NAME
 from sfumato.tracks.certificates.person_ids import canonical_id, distinct_ids, new_ids, renamed_people
 from sfumato.tracks.folders.manifest import private_folder
 from sfumato.tracks.folders.rides.hide import Hiding
@@ -29,7 +30,7 @@ from sfumato.tracks.folders.rows.dataset import BucketNote, DatasetResult, open_
 from sfumato.tracks.folders.rows.dataset_job import Running, begin_job, result_if_finished
 from sfumato.tracks.folders.rows.people_notes import BLOCK, NO_NOISE, not_stated, over_people
 from sfumato.tracks.folders.rows.spill import Bucket
-from sfumato.tracks.folders.staging import CERTIFICATE_NAME, MANIFEST_NAME
+from sfumato.tracks.folders.staging import MANIFEST_NAME
 from sfumato.tracks.io.draft import canonical
 from sfumato.tracks.people.engine import ProtectedRows
 from sfumato.tracks.people.layout import Layout, TableReading

@@ -27,7 +27,7 @@ from sfumato.base.errors import InputError, MissingExtra, SfumatoError
 from sfumato.base.files import runs
 from sfumato.base.randomness import Random
 from sfumato.tracks.certificates.build import refuse_other_times
-from sfumato.tracks.certificates.document import certificate_text
+from sfumato.tracks.certificates.document import CERTIFICATE_NAME, certificate_text
 from sfumato.tracks.certificates.state import NoiseState
 from sfumato.tracks.certificates.verify import Document
 from sfumato.tracks.folders.rows.dataset import DatasetResult, JobTally, manifest_text, part_name
@@ -36,7 +36,7 @@ from sfumato.tracks.folders.rows.people_notes import noisy_statement
 from sfumato.tracks.folders.spark.blocks import PARTS, REJECTED, DatasetWork
 from sfumato.tracks.folders.spark.hadoop import HadoopFolder
 from sfumato.tracks.folders.spark.parquet_rows import dataset_of, folder_of, released_files, said_of, write_files
-from sfumato.tracks.folders.staging import CERTIFICATE_NAME, MANIFEST_NAME, REJECTS_NAME
+from sfumato.tracks.folders.staging import MANIFEST_NAME, REJECTS_NAME
 from sfumato.tracks.noise.interface import Json
 from sfumato.tracks.people.layout import TableReading
 from sfumato.tracks.people.noise import Noise, choose_for_people
