@@ -29,8 +29,8 @@ from sfumato.tracks.priors.statespace import sample
 CLI = CliRunner()
 
 
-def ride(seed: int = 1, n: int = 300) -> Trace:
-    times = np.arange(n) * 10.0
+def ride(seed: int = 1, n: int = 300, every_s: float = 10.0) -> Trace:
+    times = np.arange(n) * every_s
     path = sample(times, Matern32(900.0, 2000.0), coordinates=2, rng=seed)
     lat, lon = displace(np.full(n, 52.5), np.full(n, 13.4), path)
     return Trace(lat, lon, 1.7e9 + times)
@@ -89,9 +89,9 @@ def test_few_points_and_unknown_times_are_not_fitted() -> None:
         smooth(ride(2), few.certificate)
 
 
-def written(folder: Path) -> tuple[Path, Path, Path, Path]:
+def written(folder: Path, every_s: float = 10.0) -> tuple[Path, Path, Path, Path]:
     truth, release, certificate = folder / "truth.gpx", folder / "release.gpx", folder / "c.json"
-    write_trace(ride(), truth)
+    write_trace(ride(every_s=every_s), truth)
     done = CLI.invoke(app, ["protect", str(truth), "-o", str(release), "--certificate", str(certificate)])
     assert done.exit_code == 0, done.output
     nice = folder / "nice.geojson"
@@ -120,7 +120,7 @@ def test_the_command_and_what_verify_says(tmp_path: Path) -> None:
 
 def test_the_demand_that_no_part_is_as_it_was_is_asked_of_the_release(tmp_path: Path) -> None:
     """`--require parts` was not looked at: a smooth track of which only the release could tell passed."""
-    _, release, nice, certificate = written(tmp_path)
+    _, release, nice, certificate = written(tmp_path, every_s=60.0)  # of a point a minute, fifteen tell nothing
     raw, alone = judge(tmp_path / "c.json", release=release), judge_smoothed(certificate, release=nice, require="parts")
     assert raw.unnoticed
     assert any("only the release can show (--raw)" in text for text in alone.unmet)

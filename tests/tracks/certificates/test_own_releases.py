@@ -67,8 +67,8 @@ MADE = {
     "mixed": {"mechanism": "mixed", "prior": "preset"},
     "planar-laplace": {"mechanism": "planar-laplace"},
 }
-# Only the white share is tested where times are coarse, and rounding hides the slow one: then a signer must vouch.
-WHITE_COULD_PASS = ("coarse", "rounded", "mixed")
+# Only the white share is tested where times are coarse, and mixed noise has little else: then a signer must vouch.
+WHITE_COULD_PASS = ("coarse", "mixed")
 
 
 @pytest.mark.parametrize("made", MADE)
