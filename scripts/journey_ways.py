@@ -114,6 +114,7 @@ async def _days_work(app: object) -> None:
     grid = {"south": 48.84, "west": 2.30, "north": 48.8669, "east": 2.3408, "cell_size_m": 500.0}
     asked: dict[str, object] = {"name": "town", "grid": grid, "beta_per_m": 0.001, "promise": "mutual-information"}
     asked |= {"reporting": "every-cycle", "cycle_duration_s": 86_400, "minimum_cycle_s": 0, "minimum_tickets": 1}
+    asked["rehearsal"] = True
     here = "/api/v1/campaigns"
     lifespan = app.router.lifespan_context(app)  # type: ignore[attr-defined]
     async with lifespan, httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://town.test") as visitor:

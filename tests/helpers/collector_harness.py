@@ -75,6 +75,7 @@ def campaign_request(name: str, **changes: object) -> dict[str, object]:
 def settings(database: str, **changes: Any) -> Settings:
     """Settings of a test server: no demonstration, a known token, no rate limit."""
     chosen = {"city": "none", "operator_token": TOKEN, "requests_per_minute_per_address": 0, "backup_folder": ""}
+    chosen["complete_notices"] = 0  # what a notice says is tested where it is asked for
     return Settings.of(database=database, **{**chosen, **changes})
 
 
@@ -117,7 +118,8 @@ class CollectorProcess:
         start = _SERVE if bundle else _SERVE_WITHOUT_BUNDLE + _SERVE
         serve = [sys.executable, "-c", start, "serve", "--port", str(self.port)]
         self.command = command or [*serve, "--database", database, "--workers", str(workers)]
-        changes = {"database": database, "city": "none", "operator_token": TOKEN, "backup_folder": "", **settings}
+        changes = {"database": database, "city": "none", "operator_token": TOKEN, "backup_folder": ""}
+        changes |= {"complete_notices": 0, **settings}
         self.environment = {
             **os.environ,
             **{f"SFUMATO_{name.upper()}": str(value) for name, value in changes.items()},

@@ -36,6 +36,8 @@ const folds = byId("folds");
 let map: AreaMap;
 let offer: Offer;
 let tapped: readonly [number, number] | null = null;
+/** The question is not *where are you now?*: the device is not asked. */
+const tapOnly = byId("take-part").dataset["tapOnly"] !== undefined;
 
 function tell(text: string, bad = false): void {
   status.textContent = text;
@@ -132,27 +134,43 @@ async function showReport(prepared: Prepared, here: number | null, outside: bool
 }
 
 async function drawAt(lat: number, lon: number): Promise<void> {
+  if (cellsOutside(lat, lon) > 1) {
+    turnAway();
+    return;
+  }
   // Whoever presses the button is here now: a page cannot come back by itself when it is this device's turn.
   const prepared = await person.prepare(lat, lon, offer, { early: true });
   tapped = null;
   await showReport(
     prepared,
     prepared.drawnNow ? locate(offer.grid, lat, lon) : null,
-    prepared.drawnNow && outside(lat, lon),
+    prepared.drawnNow && cellsOutside(lat, lon) > 0,
   );
   status.focus();
 }
 
-function outside(lat: number, lon: number): boolean {
+/** How many squares a place is away from the map; 0 on it. */
+function cellsOutside(lat: number, lon: number): number {
   const { north_deg, west_deg, rows, columns, cell_height_deg, cell_width_deg } = offer.grid;
-  const [down, right] = [north_deg - lat, (((lon - west_deg) % 360) + 360) % 360];
-  return down < 0 || down > rows * cell_height_deg || right > columns * cell_width_deg;
+  const beyond = (at: number, end: number) => Math.max(0, -at, at - end);
+  const eastward = (((lon - west_deg) % 360) + 360) % 360;
+  // West of the map is east of it the long way round.
+  const right = eastward > (columns * cell_width_deg) / 2 + 180 ? eastward - 360 : eastward;
+  return Math.max(beyond((north_deg - lat) / cell_height_deg, rows), beyond(right / cell_width_deg, columns));
+}
+
+/** Whoever is elsewhere is no part of this campaign: nothing is drawn, and nothing sent. */
+function turnAway(): void {
+  tapped = null;
+  map.mark({});
+  offerToDraw();
+  tell(say("far_outside"), true);
 }
 
 function askForPlace(): void {
   tell(say("asking"));
   navigator.geolocation.getCurrentPosition(
-    ({ coords }) => void drawAt(coords.latitude, coords.longitude).catch(complain),
+    ({ coords }) => chosen(coords.latitude, coords.longitude, "found"),
     () => tell(say("no_place"), true),
     { enableHighAccuracy: false, timeout: 20000, maximumAge: 60000 },
   );
@@ -160,20 +178,39 @@ function askForPlace(): void {
 
 function offerToDraw(): void {
   const place = tapped;
-  const draw =
-    place === null
-      ? button(say("use_place"), askForPlace, { id: "draw" })
-      : button(say("use_tapped"), () => void drawAt(...(place as [number, number])).catch(complain), { id: "draw" });
-  actions.replaceChildren(draw, element("span", { class: "soft" }, place === null ? say("or_tap") : ""));
+  if (place === null) {
+    const locate = button(say("use_place"), askForPlace, { id: "place" });
+    const hint = element("span", { class: "soft", id: "tap-hint" }, say(tapOnly ? "tap_first" : "or_tap"));
+    actions.replaceChildren(...(tapOnly ? [hint] : [locate, hint]));
+    return;
+  }
+  const draw = button(say("use_tapped"), () => void drawAt(...(place as [number, number])).catch(complain), {
+    id: "draw",
+  });
+  const other = button(say("other_place"), () => another(), { class: "quiet", id: "other-place" });
+  actions.replaceChildren(draw, other);
 }
 
-/** A tap only marks the place: nothing is drawn until the button is pressed. */
-function chosen(lat: number, lon: number): void {
-  if (document.getElementById("draw") === null) return;
+function another(): void {
+  tapped = null;
+  map.mark({});
+  tell(say("tap_first"));
+  offerToDraw();
+  byId("area").focus();
+}
+
+/** A place is only marked, and can be corrected: nothing is drawn until the button is pressed. */
+function chosen(lat: number, lon: number, how: "tapped" | "found" = "tapped"): void {
+  if (["draw", "tap-hint"].every((id) => document.getElementById(id) === null)) return;
+  if (cellsOutside(lat, lon) > 1) {
+    turnAway();
+    return;
+  }
   tapped = [lat, lon];
   map.mark({}, tapped);
-  tell(say("tapped"));
+  tell(say(how));
   offerToDraw();
+  if (how === "found") byId("draw").focus();
 }
 
 async function start(again = false): Promise<void> {
@@ -186,7 +223,7 @@ async function start(again = false): Promise<void> {
     words: { label: say("map_label"), nearer: say("zoom_in"), further: say("zoom_out") },
     tiles: box.dataset["tiles"] ?? "",
     outline: box.dataset["outline"] ?? "",
-    onTap: chosen,
+    onTap: (lat, lon) => chosen(lat, lon),
   });
   map.show(cells(offer.grid, new Array(offer.grid.rows * offer.grid.columns).fill(0), 0));
   const kept = await person.drawn(offer);

@@ -49,6 +49,7 @@ const attacks = await page.evaluate(async () => {
 });
 
 await page.goto(`${url}/campaigns/${campaign}`);
+await page.click("#place");
 await page.click("#draw");
 await page.waitForSelector("#send");
 await page.click("#send");

@@ -13,10 +13,11 @@ const picture = (name) => page.screenshot({ path: join(pictures, `${name}.png`),
 
 await look(390, "light");
 await page.goto(`${url}/campaigns/${campaign}?language=fr`);
-await page.waitForSelector("#draw");
+await page.waitForSelector("#place");
 await page.waitForSelector("#area[data-ready]");
 await page.waitForTimeout(300);
 await picture("participant_phone");
+await page.click("#place");
 await page.click("#draw");
 await page.waitForSelector("#send");
 await look(390, "dark");

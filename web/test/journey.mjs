@@ -74,15 +74,20 @@ const mapBefore = await squares();
 // 2. The participant's page: the channel is checked, nothing is drawn until asked for
 const began = Date.now();
 await page.goto(`${url}/campaigns/${campaign}`);
-await page.waitForSelector("#draw");
+await page.waitForSelector("#place");
 found.interactiveMs = Date.now() - began;
 await mapReady("area");
 found.checked = await page.innerText("#status");
 found.entriesBefore = JSON.parse(await memory()).entries.length;
 await page.keyboard.press("Tab"); // the keyboard alone: skip link, links of the head, then the button
-for (let i = 0; i < 10 && (await page.evaluate(() => document.activeElement?.id)) !== "draw"; i++)
+for (let i = 0; i < 10 && (await page.evaluate(() => document.activeElement?.id)) !== "place"; i++)
   await page.keyboard.press("Tab");
-found.keyboardReachesDraw = (await page.evaluate(() => document.activeElement?.id)) === "draw";
+found.keyboardReachesDraw = (await page.evaluate(() => document.activeElement?.id)) === "place";
+await page.keyboard.press("Enter");
+await page.waitForSelector("#draw");
+found.asked = await page.innerText("#status");
+found.focusOnDraw = await page.evaluate(() => document.activeElement?.id);
+found.entriesWhenAsked = JSON.parse(await memory()).entries.length;
 await page.keyboard.press("Enter");
 await page.waitForSelector("#send");
 found.focusOnReport = await page.evaluate(() => document.activeElement?.id);
@@ -116,7 +121,7 @@ found.sent = await page.innerText("#status");
 found.memory = await memory();
 await page.reload();
 await page.waitForFunction(() => /counted in round/.test(document.getElementById("status")?.textContent ?? ""));
-found.buttonsAfterSend = await page.locator("#send, #draw").count();
+found.buttonsAfterSend = await page.locator("#send, #draw, #place").count();
 
 // 5. Close the cycle and see the map change
 await page.goto(`${url}/campaigns/${campaign}/dashboard`);

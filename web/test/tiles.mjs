@@ -15,12 +15,12 @@ const found = {};
 const picture = (name) => page.screenshot({ path: join(pictures, `${name}.png`), fullPage: true });
 
 await page.goto(`${url}/campaigns/${campaign}`);
-await page.waitForSelector("#draw");
+await page.waitForSelector("#place");
 await page.waitForSelector("#area[data-ready]", { timeout: 30000 });
 await page.waitForTimeout(300);
 found.streets = await page.getAttribute("#area", "data-ready");
 found.language = await page.getAttribute("html", "lang");
-found.button = await page.innerText("#draw");
+found.button = await page.innerText("#place");
 found.inaccessible = await violations(page);
 const before = requests.length;
 const box = await page.locator("#area canvas").boundingBox();

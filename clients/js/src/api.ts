@@ -92,6 +92,11 @@ export interface CampaignRequest {
   contact?: string;
   language?: "" | "en" | "fr" | "de" | "es";
   ends_at_s?: number | null;
+  legal_basis?: string;
+  officer?: string;
+  processor?: string;
+  retention?: string;
+  offers_position?: boolean;
   name: string;
   title?: string;
   grid: { south: number; west: number; north: number; east: number; cell_size_m: number };
@@ -108,6 +113,7 @@ export interface CampaignRequest {
   time_zone?: string;
   promise?: "epsilon" | "mutual-information";
   tickets?: "blind" | "linkable";
+  rehearsal?: boolean;
   relayed?: boolean;
   relayed_cap_reports?: number | null;
 }
@@ -120,6 +126,11 @@ export interface CampaignView {
   contact?: string;
   language?: "" | "en" | "fr" | "de" | "es";
   ends_at_s?: number | null;
+  legal_basis?: string;
+  officer?: string;
+  processor?: string;
+  retention?: string;
+  offers_position?: boolean;
   title: string;
   grid: GridFields;
   beta_per_m: number;
@@ -136,6 +147,7 @@ export interface CampaignView {
   cycle_classes?: "none" | "weekday-weekend" | "parts-of-day" | "weekday-weekend-parts-of-day";
   time_zone?: string;
   tickets?: "blind" | "linkable";
+  rehearsal?: boolean;
   name: string;
   cells: number;
   two_beta_per_km: number;
@@ -235,6 +247,11 @@ export interface CodeRequest {
   address: string;
 }
 
+/** A rehearsal becomes the real campaign under a name of its own: another campaign, with none of its reports. */
+export interface CopyRequest {
+  name: string;
+}
+
 /** A closed cycle with everything: also its reports per cell and its channel. */
 export interface CountedCycleView {
   epsilon_per_km: LevelPerKm;
@@ -312,6 +329,11 @@ export interface DashboardCampaignView {
   contact?: string;
   language?: "" | "en" | "fr" | "de" | "es";
   ends_at_s?: number | null;
+  legal_basis?: string;
+  officer?: string;
+  processor?: string;
+  retention?: string;
+  offers_position?: boolean;
   title: string;
   grid: GridFields;
   beta_per_m: number;
@@ -328,6 +350,7 @@ export interface DashboardCampaignView {
   cycle_classes?: "none" | "weekday-weekend" | "parts-of-day" | "weekday-weekend-parts-of-day";
   time_zone?: string;
   tickets?: "blind" | "linkable";
+  rehearsal?: boolean;
   name: string;
   cells: number;
   two_beta_per_km: number;
@@ -643,6 +666,11 @@ export interface TextsRequest {
   contact?: string | null;
   language?: "" | "en" | "fr" | "de" | "es" | null;
   ends_at_s?: number | null;
+  legal_basis?: string | null;
+  officer?: string | null;
+  processor?: string | null;
+  retention?: string | null;
+  offers_position?: boolean | null;
 }
 
 /** A ticket for one report, or where tickets are blind, the signature of the blinded one in hexadecimal. */

@@ -56,6 +56,8 @@ def test_the_report_is_shown_before_anything_is_sent(journey: tuple[CollectorPro
     assert "signed" in found["checked"]
     assert found["entriesBefore"] == 0
     assert found["postsBeforeSend"] == 0
+    assert "Is it also your answer" in found["asked"], "where I am now is asked about before anything is drawn"
+    assert (found["focusOnDraw"], found["entriesWhenAsked"]) == ("draw", 0)
     for words in ("This and nothing else", "ε per km", "exact", "A guesser's best chance", "Version of the blurring"):
         assert words in found["shown"]
     (drawn,) = found["stateDrawn"].values()
@@ -199,7 +201,7 @@ def test_streets_are_the_operators_own_and_what_is_looked_at_is_never_asked_for(
     assert found["dashboardInaccessible"] == []
     assert found["askedMeanwhile"] == found["askedUntilDrawn"] == 0, "zooming, moving, tapping, drawing ask nobody"
     assert (found["language"], found["button"]) == ("fr", "Utiliser ma position")
-    assert (found["tapped"], found["drawnByTap"]) == ("Utiliser le lieu que j’ai touché", 0)
+    assert (found["tapped"], found["drawnByTap"]) == ("Oui, tirer mon carré depuis ce lieu", 0)
     assert re.search(r"sera envoyé|votre propre carré", found["sentence"])
     assert found["german"] == "Dieses Quadrat senden"
     assert found["inaccessible"] == []

@@ -93,6 +93,25 @@ def test_what_was_typed_is_what_the_campaign_says(day: Day) -> None:
     assert found["titleStays"] == "Old"
 
 
+def test_no_campaign_is_opened_to_people_with_brackets_in_its_notice(day: Day) -> None:
+    collector, found = day
+    assert found["openedWithBrackets"] == 0
+    notice = collector.visitor.get("/campaigns/ou-roulez-vous-a-lyon/privacy-notice").text
+    assert "[" not in notice
+    assert "Office for data protection, Lyon" in notice
+    assert found["costWords"].endswith("1 km apart by a factor of at most 7.4.")
+
+
+def test_a_stand_shows_the_code_and_about_how_many_and_paper_has_the_privacy_sentence(day: Day) -> None:
+    _, found = day
+    assert found["noStreets"] == 0  # this server has tiles
+    assert found["stand"][0] == "Be among the first"
+    assert found["stand"][1] > 300, "as wide as the phone"
+    assert found["standRules"] == []
+    for words in ("n’envoie que ce carré", "On peut participer jusqu’au 30 juin 2039", "sfumato", "City of Lyon"):
+        assert words in found["poster"], words
+
+
 def test_the_qr_code_on_the_screen_and_in_the_file_is_the_link(day: Day) -> None:
     collector, found = day
     assert found["address"] == f"{collector.url}/campaigns/ou-roulez-vous-a-lyon"

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from collector_harness import TOKEN, client, create
+from tile_maker import lyon
 from typer.testing import CliRunner
 
 from sfumato.cli import app
@@ -124,3 +125,24 @@ def test_people_read_one_line_for_each(look: Any) -> None:
     assert run.exit_code == 1
     assert "ok   configuration:" in run.output
     assert "FAIL token: shorter than 32 characters" in run.output
+
+
+def test_streets_are_read_up_to_their_last_byte(look: Any, tmp_path: Path) -> None:
+    assert "squares and the coast only" in look()["streets"][1]
+    streets = lyon(tmp_path)
+    ok, told = look(tiles=str(streets))["streets"]
+    assert ok
+    assert "lyon.pmtiles, from 45.68,4.74 to 45.82,4.96 degrees" in told
+    whole = streets.read_bytes()
+    for broken, words in (
+        (whole[:-1], "shorter than its header says"),
+        (whole[:100], "ends in its header"),
+        (b"GIF89a" + whole, "no PMTiles file"),
+        (whole[:102] + bytes(16) + whole[118:], "covers no area"),
+    ):
+        streets.write_bytes(broken)
+        ok, told = look(tiles=str(streets))["streets"]
+        assert not ok
+        assert words in told
+    streets.unlink()
+    assert "There is no file lyon.pmtiles" in look(tiles=str(streets))["streets"][1]

@@ -11,7 +11,7 @@ import type {
 } from "../../../clients/js/src/api.js";
 import { button, element, numbers } from "../dom.js";
 import { confirmed } from "./confirm.js";
-import { choice, dayOf, endOfDay, LANGUAGES, labelled, text } from "./fields.js";
+import { choice, dayOf, endOfDay, LANGUAGES, labelled, NOTICE, noticeFields, slug, text, valuesOf } from "./fields.js";
 import { actButton, attempt, card, show, table } from "./frame.js";
 import { STATES } from "./list.js";
 import { ask } from "./session.js";
@@ -29,11 +29,35 @@ export async function campaign(name: string): Promise<void> {
     `#/c/${name}`,
     one.title,
     element("p", { class: "lead", id: "state", "data-state": one.state }, STATES[one.state], ended(one)),
+    ...(one.rehearsal ? [rehearsed(one)] : []),
     card("standing", say("standing"), standing(one, history), links(name, history)),
     card("acts", say("acts"), ...acts(one, history)),
     ...(alive ? await share(one) : []),
     ...(one.state === "archived" ? [] : [card("texts", say("texts"), texts(one))]),
     card("log", say("log"), log(entries)),
+  );
+}
+
+/** What a rehearsal is for, and how it becomes the real campaign: by a copy that takes none of its reports along. */
+function rehearsed(one: CampaignView): HTMLElement {
+  const name = text({ value: slug(one.name.replace(/-?(rehearsal|test)$/, "") || `${one.name}-1`) });
+  if (name.value === one.name) name.value = `${one.name}-1`;
+  const make = actButton(
+    say("make_real"),
+    async () => {
+      const { campaign: made } = await ask<CampaignAnswer>(`/api/v1/campaigns/${one.name}/copy`, { name: name.value });
+      location.hash = `#/c/${made.name}`;
+      return say("made_real");
+    },
+    { id: "make-real" },
+  );
+  const command = `sfumato collect crowd --url ${location.origin} --campaign ${one.name}`;
+  return card(
+    "rehearsal",
+    say("rehearsal"),
+    element("p", { class: "alarm" }, say("rehearsal_about"), " ", element("code", {}, command)),
+    labelled("real_name", name),
+    element("div", { class: "buttons" }, make),
   );
 }
 
@@ -158,7 +182,7 @@ async function deleteIt(one: CampaignView, history: ClosedCycleView[]): Promise<
     title: say("delete_title", { title: one.title }),
     lines: [
       say("delete_lost", { cycles: many("cycles", history.length), reports: many("reports", reports) }),
-      say("delete_name", { name: one.name }),
+      say(reports + (one.cycle.reports ?? 0) ? "delete_name" : "delete_name_free", { name: one.name }),
       holding ? say("delete_backups_here", { count: holding }) : say("delete_backups"),
     ],
     act: say("delete_all"),
@@ -178,6 +202,14 @@ function texts(one: CampaignView): HTMLElement {
   const contact = text({ value: one.contact ?? "", maxlength: "200" });
   const language = choice(LANGUAGES, one.language ?? "");
   const ends = element("input", { type: "date", value: one.ends_at_s ? dayOf(one.ends_at_s) : "" });
+  const notice = noticeFields(one);
+  const position = choice(
+    [
+      ["yes", say("yes")],
+      ["", say("no")],
+    ],
+    one.offers_position === false ? "" : "yes",
+  );
   const save = button(say("save"), () => undefined, { type: "submit" });
   const form = element(
     "form",
@@ -192,6 +224,8 @@ function texts(one: CampaignView): HTMLElement {
       labelled("contact", contact),
       labelled("language", language),
       ...(one.state === "ended" ? [] : [labelled("last_day", ends)]),
+      labelled("offers_position", position),
+      ...NOTICE.map((key) => labelled(key, notice[key])),
     ),
     element("div", { class: "buttons" }, save),
   );
@@ -204,6 +238,8 @@ function texts(one: CampaignView): HTMLElement {
       organiser: organiser.value,
       contact: contact.value,
       language: language.value,
+      offers_position: position.value !== "",
+      ...valuesOf(notice),
       ...(one.state === "ended" ? {} : { ends_at_s: endOfDay(ends.value) }),
     };
     void attempt(async () => {

@@ -8,13 +8,18 @@ import type {
 } from "../../../clients/js/src/api.js";
 import { button, byId, element } from "../dom.js";
 import { type Area, DrawMap } from "./draw_map.js";
-import { choice, endOfDay, LANGUAGES, labelled, number, slug, text } from "./fields.js";
+import { choice, endOfDay, LANGUAGES, labelled, NOTICE, noticeFields, number, slug, text, valuesOf } from "./fields.js";
 import { attempt, card, show } from "./frame.js";
 import { ask, Refused } from "./session.js";
-import { count, length, say } from "./words.js";
+import { count, decimal, length, say } from "./words.js";
 
 const SIDES = ["south", "west", "north", "east"] as const;
 const HOUR = 3600;
+const HIDES = [
+  ["hides_town_part", 0.7],
+  ["hides_neighbourhood", 2],
+  ["hides_street", 6],
+] as const;
 
 export async function create(): Promise<void> {
   const { campaigns } = await ask<CampaignsAnswer>("/api/v1/campaigns?archived=true");
@@ -32,15 +37,29 @@ export async function create(): Promise<void> {
   ) as Record<(typeof SIDES)[number], HTMLInputElement>;
   const cell = number("500", { min: "1", max: "1000000", step: "any", required: "" });
   const epsilon = number("2", { min: "0.01", max: "20000", step: "any", required: "" });
+  const cost = choice(
+    [
+      ...HIDES.map(([key, level]) => [String(level), say(key, { level: decimal(level) })] as const),
+      ["", say("hides_other")],
+    ],
+    "2",
+  );
+  const costWords = element("p", { class: "soft", id: "cost-words" });
+  const own = labelled("epsilon", epsilon);
   const people = number("500", { min: "1", step: "1", required: "" });
   const days = number("7", { min: "1", max: "3650", step: "1", required: "" });
   const title = text({ maxlength: "200", required: "" });
   const name = text({ maxlength: "63", required: "", pattern: "[a-z0-9][a-z0-9\\-]*", spellcheck: "false" });
   const question = text({ maxlength: "200", placeholder: say("question_example") });
   const description = element("textarea", { rows: "3", maxlength: "2000" });
-  const organiser = text({ maxlength: "200" });
-  const contact = text({ maxlength: "200" });
+  const organiser = text({ maxlength: "200", required: "" });
+  const contact = text({ maxlength: "200", required: "" });
   const language = choice(LANGUAGES);
+  const notice = noticeFields();
+  const position = choice([
+    ["yes", say("yes")],
+    ["", say("no")],
+  ]);
   const ends = element("input", { type: "date", min: new Date(Date.now() + 864e5).toISOString().slice(0, 10) });
   const reporting = choice([
     ["once", say("once")],
@@ -55,7 +74,7 @@ export async function create(): Promise<void> {
     String(24 * HOUR),
   );
   const least = number("50", { min: "1", max: "1000000000", step: "1", required: "" });
-  const soonest = number("60", { min: "0", max: "525600", step: "1", required: "" });
+  const soonest = number("60", { min: "1", max: "525600", step: "1", required: "" });
   const box = element("div", { class: "map", id: "draw-map" });
   const planBox = element("div", { id: "plan", role: "status", "aria-live": "polite" });
 
@@ -77,7 +96,15 @@ export async function create(): Promise<void> {
           cycle_duration_s: Number(cycle.value),
           reporting: reporting.value,
         };
-  const plan = planner(planBox, wanted);
+  const plan = planner(planBox, wanted, () => cell.valueAsNumber);
+  const priced = () => {
+    own.hidden = cost.value !== "";
+    if (cost.value) epsilon.value = cost.value;
+    const level = epsilon.valueAsNumber;
+    costWords.textContent = level > 0 ? say("cost_sentence", { distance: length(1000), factor: factor(level) }) : "";
+  };
+  for (const field of [cost, epsilon]) field.addEventListener("change", priced);
+  priced();
   const map = new DrawMap(box, {
     view: last
       ? {
@@ -101,7 +128,7 @@ export async function create(): Promise<void> {
   for (const side of SIDES) sides[side].addEventListener("change", typed);
   cell.addEventListener("change", () => map.cells(cell.valueAsNumber));
   map.cells(500);
-  for (const field of [cell, epsilon, people, days, reporting, cycle]) field.addEventListener("change", plan);
+  for (const field of [cell, cost, epsilon, people, days, reporting, cycle]) field.addEventListener("change", plan);
   let named = false;
   name.addEventListener("input", () => (named = name.value !== ""));
   title.addEventListener("input", () => {
@@ -109,6 +136,15 @@ export async function create(): Promise<void> {
   });
 
   const submit = button(say("create"), () => undefined, { type: "submit", id: "create" });
+  // A rehearsal may have an incomplete notice and close at once: its form is sent without the browser's checks of those.
+  const rehearse = button(say("rehearse"), () => undefined, { type: "submit", id: "rehearse", class: "quiet" });
+  const optional = [question, organiser, contact, ...Object.values(notice)];
+  const forPeople = (yes: boolean) => {
+    for (const field of optional) field.toggleAttribute("required", yes);
+    soonest.min = yes ? "1" : "0";
+  };
+  submit.addEventListener("click", () => forPeople(true));
+  rehearse.addEventListener("click", () => forPeople(false));
   const form = element(
     "form",
     { class: "form" },
@@ -132,7 +168,9 @@ export async function create(): Promise<void> {
         "planned",
         `2 · ${say("planned")}`,
         element("div", { class: "sides" }, labelled("people", people), labelled("days", days)),
-        labelled("epsilon", epsilon),
+        labelled("cost", cost),
+        own,
+        costWords,
         planBox,
       ),
     ),
@@ -150,7 +188,10 @@ export async function create(): Promise<void> {
         labelled("contact", contact),
         labelled("language", language),
         labelled("last_day", ends),
+        labelled("offers_position", position),
       ),
+      element("h3", {}, say("notice_fields")),
+      element("div", { class: "pairs" }, ...NOTICE.map((key) => labelled(key, notice[key]))),
       element(
         "details",
         {},
@@ -160,41 +201,53 @@ export async function create(): Promise<void> {
         labelled("least", least),
         labelled("soonest", soonest),
       ),
-      element("div", { class: "buttons" }, submit, element("a", { class: "button quiet", href: "#/" }, say("cancel"))),
+      element(
+        "div",
+        { class: "buttons" },
+        submit,
+        rehearse,
+        element("a", { class: "button quiet", href: "#/" }, say("cancel")),
+      ),
       element("p", { class: "soft" }, say("never_changed")),
     ),
   );
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    void attempt(async () => {
-      if (area() === null) throw new Refused(0, say("no_area"));
-      const body: CampaignRequest = {
-        name: name.value,
-        title: title.value,
-        question: question.value,
-        description: description.value,
-        organiser: organiser.value,
-        contact: contact.value,
-        language: language.value as NonNullable<CampaignRequest["language"]>,
-        ...(ends.value ? { ends_at_s: endOfDay(ends.value) } : {}),
-        grid: grid(),
-        epsilon_per_km: epsilon.valueAsNumber,
-        cycle_duration_s: Number(cycle.value),
-        minimum_tickets: least.valueAsNumber,
-        minimum_cycle_s: 60 * soonest.valueAsNumber,
-        reporting: reporting.value as "once" | "every-cycle",
-      };
-      const { campaign } = await ask<CampaignAnswer>("/api/v1/campaigns", body);
-      location.hash = `#/c/${campaign.name}`;
-      return say("created");
-    }, submit);
+    void attempt(
+      async () => {
+        if (area() === null) throw new Refused(0, say("no_area"));
+        const body: CampaignRequest = {
+          name: name.value,
+          title: title.value,
+          question: question.value,
+          description: description.value,
+          organiser: organiser.value,
+          contact: contact.value,
+          ...valuesOf(notice),
+          offers_position: position.value !== "",
+          ...(event.submitter === rehearse ? { rehearsal: true } : {}),
+          language: language.value as NonNullable<CampaignRequest["language"]>,
+          ...(ends.value ? { ends_at_s: endOfDay(ends.value) } : {}),
+          grid: grid(),
+          epsilon_per_km: epsilon.valueAsNumber,
+          cycle_duration_s: Number(cycle.value),
+          minimum_tickets: least.valueAsNumber,
+          minimum_cycle_s: 60 * soonest.valueAsNumber,
+          reporting: reporting.value as "once" | "every-cycle",
+        };
+        const { campaign } = await ask<CampaignAnswer>("/api/v1/campaigns", body);
+        location.hash = `#/c/${campaign.name}`;
+        return say("created");
+      },
+      event.submitter === rehearse ? rehearse : submit,
+    );
   });
   show("#/new", say("new_campaign"), form);
   planBox.append(element("p", {}, say("plan_first")));
 }
 
 /** Ask for a plan a moment after the last change; an answer that came too late is dropped. */
-function planner(box: HTMLElement, wanted: () => object | null): () => void {
+function planner(box: HTMLElement, wanted: () => object | null, cell: () => number): () => void {
   let asked = 0;
   let timer = 0;
   return () => {
@@ -206,7 +259,7 @@ function planner(box: HTMLElement, wanted: () => object | null): () => void {
       box.setAttribute("aria-busy", "true");
       try {
         const { plan } = await ask<PlanAnswer>("/api/v1/plans", body);
-        if (mine === asked) box.replaceChildren(...told(plan));
+        if (mine === asked) box.replaceChildren(...told(plan, cell()));
       } catch (error) {
         if (!(error instanceof Refused)) throw error;
         if (mine === asked) box.replaceChildren(element("p", { class: "bad" }, say("no_plan", { why: error.message })));
@@ -217,21 +270,23 @@ function planner(box: HTMLElement, wanted: () => object | null): () => void {
   };
 }
 
-function told(plan: PlanView): HTMLElement[] {
+/** e to the power of a level, in figures that stay readable. */
+const factor = (level: number) =>
+  level < 12 ? decimal(Math.exp(level), 2) : `10^${count(Math.ceil(level / Math.LN10))}`;
+
+function told(plan: PlanView, cell: number): HTMLElement[] {
+  const grid = { rows: count(plan.rows), columns: count(plan.columns) };
+  // Who moves at all moves at least one cell: on average less than half a cell, and most stay where they are.
+  const moved =
+    plan.displacement_m < cell / 2
+      ? say("plan_stays", grid)
+      : say("plan_moved", { ...grid, distance: length(plan.displacement_m) });
   const needed = plan.finer.filter(({ people }) => people <= 1e7).slice(0, 6);
   return [
     element("p", { class: "headline", id: "plan-words" }, plan.words),
     element("p", { class: "soft", id: "plan-map-words" }, plan.map_words),
     ...plan.advice.map((line) => element("p", { class: "advice" }, line)),
-    element(
-      "p",
-      { class: "soft" },
-      say("plan_about", {
-        rows: count(plan.rows),
-        columns: count(plan.columns),
-        distance: length(plan.displacement_m),
-      }),
-    ),
+    element("p", { class: "soft" }, `${moved} ${say("plan_apart")}`),
     ...(needed.length
       ? [
           element(

@@ -38,6 +38,16 @@ export const LANGUAGES = [
   ["es", "Español"],
 ] as const;
 
+/** What of the privacy notice only the organiser knows, beside who it is and where to write. */
+export const NOTICE = ["legal_basis", "officer", "processor", "retention"] as const;
+type NoticeFields = Record<(typeof NOTICE)[number], HTMLInputElement>;
+
+export const noticeFields = (kept: Partial<Record<keyof NoticeFields, string>> = {}) =>
+  Object.fromEntries(NOTICE.map((key) => [key, text({ maxlength: "200", value: kept[key] ?? "" })])) as NoticeFields;
+
+export const valuesOf = (fields: NoticeFields) =>
+  Object.fromEntries(NOTICE.map((key) => [key, fields[key].value])) as Record<keyof NoticeFields, string>;
+
 /** The end of a day written like 2027-06-30, by this machine's clock; 0 for none. */
 export function endOfDay(day: string): number {
   if (!day) return 0;

@@ -31,6 +31,10 @@ TEXTS = {
     "organiser": text_option("Who is responsible for it, by name."),
     "contact": text_option("Whom to ask: an address people can write to."),
     "language": text_option("Of its pages: en, fr, de or es; empty: the reader's."),
+    "legal_basis": text_option("On what law it rests, for the privacy notice."),
+    "officer": text_option("The data protection officer, for the privacy notice; or that there is none."),
+    "processor": text_option("Who runs the server, under which contract, for the privacy notice."),
+    "retention": text_option("Until when results are kept, for the privacy notice."),
     "ends": text_option("The day it ends by itself, for example 2027-06-30 (its end, UTC), or never."),
 }
 
@@ -61,6 +65,13 @@ def create(
         int, typer.Option(help="Cycles that share one report of a device; collect plan says which lasts.")
     ] = 0,
     promise: Annotated[str, typer.Option(help="epsilon or mutual-information.")] = "epsilon",
+    rehearsal: Annotated[
+        bool,
+        typer.Option("--rehearsal", help="Only try it out, with simulated crowds; see campaign copy."),
+    ] = False,
+    position: Annotated[
+        bool, typer.Option(help="Whether the page offers the device's position: only for *where are you now?*")
+    ] = True,
     tickets: Annotated[
         str, typer.Option(help="linkable, or blind: signed unseen, for clients from 0.3.0 on.")
     ] = "linkable",
@@ -88,6 +99,8 @@ def create(
         "reporting": reporting,
         "promise": promise,
         "tickets": tickets,
+        **({"rehearsal": True} if rehearsal else {}),
+        **({} if position else {"offers_position": False}),
         **{key: value for key, value in given.items() if value is not None},
     }
     if not re.fullmatch("[a-z0-9][a-z0-9-]{0,62}", name):
@@ -100,6 +113,14 @@ def create(
     from sfumato.cli.collect.collect_plan import no_device
 
     no_device(bounds, cell, epsilon_per_km)
+
+
+@campaign.command()
+@asking()
+def copy(at: Door, rehearsal: Annotated[str, typer.Argument(help="The rehearsal's name.")], name: Name) -> None:
+    """Open the real campaign that was rehearsed, under a name of its own; no report of the rehearsal goes with it."""
+    answer = at.ask(f"/api/v1/campaigns/{rehearsal}/copy", {"name": name})
+    at.say(answer, f"{name}: open to people; page: {at.address(f'/campaigns/{name}')}")
 
 
 @campaign.command()
@@ -141,7 +162,8 @@ def show(at: Door, name: Name) -> None:
     answer = at.ask(f"/api/v1/campaigns/{name}")
     history = at.ask(f"/api/v1/campaigns/{name}/cycles")["history"]
     one = answer["campaign"]
-    lines = [f"{one['title']} ({name}): {one['state']}, {one['cells']} cells, {one['reporting']}"]
+    lines = ["A REHEARSAL: its reports may be simulated."] if one.get("rehearsal") else []
+    lines.append(f"{one['title']} ({name}): {one['state']}, {one['cells']} cells, {one['reporting']}")
     if one["state"] in ("running", "paused"):
         lines.append(f"at most {one['two_beta_per_km']:g} per km; open cycle {one['cycle']['number']}")
         lines.append(f"due {_when(one['cycle']['due_at_s'])}, reports so far: {_counted(one['cycle']['reports'])}")
@@ -202,7 +224,7 @@ def notice(
     It is in the campaign's language unless --language says another.
     """
     size = _kept(at, f"/campaigns/{name}/privacy-notice" + (f"?language={language}" if language else ""), output)
-    at.say({"ok": True, "output": output, "bytes": size}, f"{output}: complete what is in brackets")
+    at.say({"ok": True, "output": output, "bytes": size}, f"{output}: {_to_complete(at, name)}")
 
 
 @campaign.command()
@@ -248,7 +270,10 @@ def end(at: Door, name: Name, reason: Reason = "") -> None:
 @campaign.command()
 @asking()
 def delete(at: Door, name: Name, confirm: Annotated[str, typer.Option(help="The campaign's name again.")]) -> None:
-    """Delete everything of a campaign that takes no reports. Backups keep what they hold; the name is never reused."""
+    """Delete everything of a campaign that takes no reports. Backups keep what they hold.
+
+    Its name is given again only if it never had a report.
+    """
     answer = at.ask(f"/api/v1/campaigns/{name}/delete", {"confirm": confirm})
     at.say(answer, f"{name} is deleted. Backups made before still hold it: delete those too.")
 
@@ -323,6 +348,15 @@ def _act(at: Door, name: str, act: str, body: Told) -> None:
     answer = at.ask(f"/api/v1/campaigns/{name}/{act}", body)
     one = answer["campaign"]
     at.say(answer, f"{one['title']} ({name}): {one['state']}, cycle {one['cycle']['number']}")
+
+
+_NOTICE = ("organiser", "contact", "legal_basis", "officer", "processor", "retention")
+
+
+def _to_complete(at: Door, name: str) -> str:
+    one = at.ask(f"/api/v1/campaigns/{name}")["campaign"]
+    empty = [field for field in _NOTICE if not one[field]]
+    return f"complete what is in brackets: {', '.join(empty)}" if empty else "complete; let your officer read it"
 
 
 def _kept(at: Door, path: str, output: str) -> int:

@@ -15,7 +15,7 @@ from sfumato.cli.collect.collect_plan import plan_command
 from sfumato.cli.output import AsJson, in_panel, print_json, table_console
 from sfumato.collect.cities import CITIES, City, city_from_csv
 from sfumato.collect.cities import city as city_counts
-from sfumato.collect.client.crowd import drive
+from sfumato.collect.client.crowd import drive, is_rehearsal
 from sfumato.collect.loop.loop import checked_promise
 from sfumato.collect.loop.simulation import (
     AveragedCycle,
@@ -194,7 +194,11 @@ def crowd_command(
     campaign: Annotated[str, typer.Option(help="The campaign's name; by default the city's.")] = "",
     concurrency: Annotated[int, typer.Option(min=1, max=1024, help="Requests under way at the same time.")] = 32,
     token: Annotated[
-        str, typer.Option(envvar="SFUMATO_OPERATOR_TOKEN", help="The operator's token, to close each cycle.")
+        str,
+        typer.Option(
+            envvar="SFUMATO_OPERATOR_TOKEN",
+            help="The operator's token: to close each cycle, and for any campaign that is no rehearsal.",
+        ),
     ] = "",
     json: AsJson = False,
 ) -> None:
@@ -202,10 +206,17 @@ def crowd_command(
 
     Each person is a device of its own that checks the signed channel, draws its report from the operating system's
     entropy and sends it over other connections than its ticket. A cycle closes when the campaign's rules say so, or
-    when --token allows the crowd to ask for it.
+    when --token allows the crowd to ask for it. Simulated reports are counted like everybody's and cannot be taken
+    out again: a campaign that is no rehearsal (campaign create --rehearsal) takes them from its operator alone.
     """
     home = city_counts(city)
     assert home.grid is not None
+    if not is_rehearsal(url, campaign or city, token=token):
+        typer.echo(
+            f"Warning: {campaign or city} is no rehearsal: {people * cycles} simulated reports are counted in it "
+            "as people's, and cannot be taken out again.",
+            err=True,
+        )
     with progress("Reporting", people * cycles, quiet=json) as step:
         done = drive(
             url,

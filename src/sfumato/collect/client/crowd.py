@@ -127,6 +127,21 @@ def drive(
     return done
 
 
+def is_rehearsal(url: str, campaign: str, *, token: str) -> bool:
+    """Whether that campaign is only tried out; one for people takes simulated reports from its operator alone."""
+    status, body = _Server(url, campaign, token).about()
+    found = _inside(body, "campaign")
+    if status == 200 and found.get("rehearsal") is True:
+        return True
+    # What is being counted is told to whoever operates the campaign, and to nobody else.
+    if status == 200 and _inside(found, "cycle").get("tickets") is None:
+        raise InputError(
+            f"{campaign} is a campaign for people: simulated reports would be counted as theirs, for good.",
+            "Rehearse it (sfumato campaign create --rehearsal), or give the operator's --token.",
+        )
+    return False
+
+
 class _Server:
     """The collector as the crowd sees it. Every thread has one connection for tickets and another for reports."""
 
@@ -140,6 +155,10 @@ class _Server:
         self._campaign = campaign
         self._operator = {"Authorization": f"Bearer {token}"} if token else {}
         self._local = threading.local()
+
+    def about(self) -> tuple[int, dict[str, object]]:
+        """The campaign as it is shown to whoever asks."""
+        return self._call("GET", "", None, self._operator)
 
     def offer(self) -> Offer:
         """The open cycle's channel, checked as a device checks it."""

@@ -4,7 +4,7 @@ English sentences are written where they are meant, with what they are about; ``
 holes and what they are in the other languages. A sentence that is not there stays English: nothing is lost.
 
 * ``{hole}`` stands for anything; a number in it is written as the language writes numbers.
-* ``{HOLE}`` stands for words of ours, which are translated in their turn.
+* ``{HOLE}`` stands for words of ours, one or a list of them, which are translated in their turn.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _sentence(english: str, language: str) -> str | None:
 def _hole(name: str, value: str, language: str) -> str:
     if _NUMBERS.fullmatch(value):
         return number_in(value, language)
-    return in_language(value, language) if name.isupper() else value
+    return ", ".join(in_language(part, language) for part in value.split(", ")) if name.isupper() else value
 
 
 @lru_cache(maxsize=1)

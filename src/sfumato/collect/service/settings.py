@@ -114,6 +114,13 @@ TABLE = (
     ),
     Setting("heads_file", "", "Heads of other collectors' logs to republish (client log head -o FILE); empty: none."),
     Setting("cors_origins", "", "Origins, separated by commas, whose pages may call the interface; empty: none."),
+    Setting(
+        "complete_notices",
+        1,
+        "1: a campaign that is no rehearsal opens only with a complete privacy notice; 0: brackets may stay.",
+        0,
+        1,
+    ),
     Setting("tiles", "", "A PMTiles file (version 3) with the streets under the maps, served at /tiles/; empty: none."),
     Setting("outline", "", "A GeoJSON file with the city's outline, drawn on the maps; empty: none."),
     Setting(

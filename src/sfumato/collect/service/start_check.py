@@ -9,6 +9,7 @@ import asyncio
 import os
 import shutil
 import stat
+import struct
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from pathlib import Path
 from sfumato.base.errors import InputError, SfumatoError
 from sfumato.collect.service.door.guard import TrustedProxies
 from sfumato.collect.service.pages.layout import has_bundle, has_entry
+from sfumato.collect.service.pages.svg_maps import Ground
 from sfumato.collect.service.rounds.staff import LEAST_LENGTH, ways
 from sfumato.collect.service.settings import Settings
 from sfumato.collect.service.store.backup import Inspected, inspect_database, sqlite_file, versions
@@ -26,6 +28,7 @@ from sfumato.collect.service.store.faults import fault
 _LEAST_DIFFERENT = 10
 _ROOM_BYTES = 200_000_000
 _CLOCK_S = 300.0
+_PMTILES_HEADER = 127
 _BORN_S = 1_780_000_000
 """May 2026: a clock before this program was written is wrong."""
 
@@ -46,7 +49,14 @@ def checks() -> list[Check]:
         settings = Settings.from_environment()
     except InputError as error:
         return [Check("settings", False, error.what, error.advice or "")]
-    looks: tuple[Callable[[Settings], Iterator[Check]], ...] = (_configuration, _database, _files, _token, _pages)
+    looks: tuple[Callable[[Settings], Iterator[Check]], ...] = (
+        _configuration,
+        _database,
+        _files,
+        _token,
+        _pages,
+        _streets,
+    )
     return [one for look in looks for one in _said(look, settings)]
 
 
@@ -154,3 +164,25 @@ def _pages(_settings: Settings) -> Iterator[Check]:
             "the pages' JavaScript is missing: no report can be drawn in a browser",
             "Install a released wheel or sdist, or run `make web` in a clone.",
         )
+
+
+def _streets(settings: Settings) -> Iterator[Check]:
+    """What lies under the maps; a PMTiles file is read up to its last byte's address."""
+    ground = Ground.of(settings)
+    if ground.tiles_file is None:
+        told = f"asked for at {ground.tiles}" if ground.tiles else "none: pages show squares and the coast only"
+        yield Check("streets", True, told, "" if ground.tiles else "Give --tiles FILE.pmtiles: docs/run_a_campaign.md.")
+        return
+    with ground.tiles_file.open("rb") as file:
+        header = file.read(_PMTILES_HEADER)
+    if len(header) < _PMTILES_HEADER:
+        raise InputError(f"{ground.tiles_file.name} ends in its header.", "Cut the town out again.")
+    sections = struct.unpack_from("<8Q", header, 8)
+    whole = ground.tiles_file.stat().st_size >= max(map(sum, zip(sections[::2], sections[1::2], strict=True)))
+    west, south, east, north = (degrees / 1e7 for degrees in struct.unpack_from("<4i", header, 102))
+    if not whole:
+        raise InputError(f"{ground.tiles_file.name} is shorter than its header says.", "Copy it again, whole.")
+    if not (-90 <= south < north <= 90 and west < east):
+        raise InputError(f"{ground.tiles_file.name} covers no area.", "Cut the town out again.")
+    told = f"{ground.tiles_file.name}, from {south:.2f},{west:.2f} to {north:.2f},{east:.2f} degrees"
+    yield Check("streets", True, told)

@@ -96,6 +96,7 @@ class CampaignRequest(Texts, Request):
     time_zone: Annotated[str, StringConstraints(min_length=1, max_length=64)] = "UTC"
     promise: Promise = DEFAULT_PROMISE
     tickets: TicketKind = "linkable"
+    rehearsal: bool = False
     relayed: bool = False
     relayed_cap_reports: Annotated[int | None, Field(ge=0, le=1_000_000_000), INTEGRAL] = None
 
@@ -120,6 +121,17 @@ class TextsRequest(Request):
     contact: ShortText | None = None
     language: Language | None = None
     ends_at_s: EndsAt = None
+    legal_basis: ShortText | None = None
+    officer: ShortText | None = None
+    processor: ShortText | None = None
+    retention: ShortText | None = None
+    offers_position: bool | None = None
+
+
+class CopyRequest(Request):
+    """A rehearsal becomes the real campaign under a name of its own: another campaign, with none of its reports."""
+
+    name: CampaignName
 
 
 class DeleteRequest(Request):

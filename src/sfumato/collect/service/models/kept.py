@@ -15,6 +15,7 @@ CampaignState = Literal["running", "paused", "ended", "archived"]
 TicketKind = Literal["blind", "linkable"]
 Language = Literal["", "en", "fr", "de", "es"]
 """What the pages for participants are written in; empty: what the reader's browser asks for."""
+NOTICE_FIELDS = ("organiser", "contact", "legal_basis", "officer", "processor", "retention")
 ShortText = Annotated[str, StringConstraints(max_length=200)]
 Description = Annotated[str, StringConstraints(max_length=2000)]
 
@@ -49,6 +50,16 @@ class Texts(BaseModel):
     """The language of its pages; empty: that of the reader's browser."""
     ends_at_s: EndsAt = None
     """When it ends by itself, in Unix seconds."""
+    legal_basis: ShortText = ""
+    """On what law it rests."""
+    officer: ShortText = ""
+    """The data protection officer, or that there is none."""
+    processor: ShortText = ""
+    """Who runs the server, and under which contract."""
+    retention: ShortText = ""
+    """Until when results are kept."""
+    offers_position: bool = True
+    """Whether the page offers the device's own position, which answers only *where are you now?*"""
 
 
 class Record(BaseModel):
@@ -104,6 +115,14 @@ class Specification(Texts, Record):
     """Whose clock the classes go by."""
     tickets: TicketKind = "linkable"
     """What its tickets are; those of campaigns kept before there was a choice can be linked to reports."""
+    rehearsal: bool = False
+    """Whether it is only tried out: its reports may be simulated, and are no answer to anything."""
+
+    @property
+    def brackets(self) -> tuple[str, ...]:
+        """What its privacy notice still leaves open: fields that only the organiser can fill in."""
+        empty = tuple(name for name in NOTICE_FIELDS if not getattr(self, name).strip())
+        return empty if self.question.strip() or self.description.strip() else ("question", *empty)
 
     @property
     def cell_count(self) -> int:

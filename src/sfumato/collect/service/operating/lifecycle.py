@@ -26,6 +26,7 @@ from sfumato.collect.service.models.replies import BackupView, Refused
 from sfumato.collect.service.rounds.collector import Collector
 from sfumato.collect.service.rounds.current import SteadyClock
 from sfumato.collect.service.rounds.cycle_estimate import EstimateTask, estimate_apart
+from sfumato.collect.service.rounds.signed_offers import refuse_brackets
 from sfumato.collect.service.store.backup import back_up
 from sfumato.collect.service.store.operations import Deed
 from sfumato.collect.service.store.records import Campaign, StoredCycle, StoredEstimate
@@ -79,6 +80,8 @@ async def edit(collector: Collector, name: str, texts: TextsRequest, *, who: str
             raise Refused(409, "ends_at_s: it would have ended already. Choose a later end, or end it now.")
         changes["ends_at_s"] = changes["ends_at_s"] or None
     rewritten = campaign.specification.model_copy(update=changes)
+    if not campaign.specification.brackets:  # what was complete stays so; campaigns from before may fill in a part
+        refuse_brackets(rewritten, collector.settings)
     await collector.store.operations.rewrite(campaign.id, rewritten, _deed(collector, who, "edit", name, **changes))
     await collector.current.refresh()
     return await collector.fresh(name)
@@ -105,14 +108,16 @@ async def end(collector: Collector, name: str, *, who: str, reason: str = "") ->
 
 
 async def delete(collector: Collector, name: str, *, confirm: str, who: str) -> None:
-    """Delete everything of a campaign that takes no reports; its name is never given again."""
+    """Delete everything of a campaign that takes no reports; its name is given again only if it left no report."""
     campaign = await collector.campaign(name)
     if confirm != name:
         raise Refused(409, "confirm: write the campaign's name to delete it.")
     if campaign.state == "running":
         raise Refused(409, "A campaign that runs is not deleted; end it first.")
     log = await collector.store.log(campaign.id)
-    deed = _deed(collector, who, "delete", name, versions=len(log), last_entry=log[-1].entry if log else "")
+    reports = await collector.store.operations.reports_ever(campaign.id)
+    last = log[-1].entry if log else ""
+    deed = _deed(collector, who, "delete", name, versions=len(log), last_entry=last, reports=reports)
     await collector.store.operations.delete(campaign.id, deed)
     collector.current.forget(name)
     collector.store.scrubbing_due = True

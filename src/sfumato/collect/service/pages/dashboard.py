@@ -11,7 +11,7 @@ import numpy as np
 from sfumato.base.drawing.svg import escape as text
 from sfumato.base.things.grid import Grid
 from sfumato.collect.service.models.replies import ClosedCycleView, DashboardCampaignView, EstimatedCycleView
-from sfumato.collect.service.pages.layout import facts, fold, page, switch, table
+from sfumato.collect.service.pages.layout import facts, fold, page, rehearsal_note, switch, table
 from sfumato.collect.service.pages.svg_maps import Ground, area_map, grid_map, line_chart, under
 from sfumato.collect.service.pages.words import Words, average_in_words, headline, list_in_words, odds_in_words, words
 
@@ -51,7 +51,7 @@ def dashboard_page(
         parts.append(fold("numbers", said.say("fold_numbers"), latest_round(last, said)))
         parts.append(fold("fakes", said.say("fold_fakes"), fakes(last, said)))
         parts.append(fold("cycles", said.say("fold_rounds"), every_round(history, said)))
-    body = f'<div id="dashboard" data-campaign="{text(name)}">{"".join(parts)}</div>'
+    body = f'{rehearsal_note(campaign, said)}<div id="dashboard" data-campaign="{text(name)}">{"".join(parts)}</div>'
     title = said.say("result_page", title=campaign.title)
     return page(title, body, links=links + switch(f"{home}/dashboard", said), script="dashboard", said=said)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sfumato.base.drawing.svg import escape as text
 from sfumato.collect.service.models.replies import CampaignView
-from sfumato.collect.service.pages.layout import has_entry, page, switch
+from sfumato.collect.service.pages.layout import has_entry, page, rehearsal_note, switch
 from sfumato.collect.service.pages.svg_maps import Ground, under
 from sfumato.collect.service.pages.words import Words, words
 
@@ -29,6 +29,7 @@ def home_page(campaigns: Sequence[CampaignView], *, language: str = "en", kept: 
         return page(said.say("home_none"), body, links=links, said=said)
     items = "".join(
         f'<li class="card"><h2><a href="/campaigns/{text(one.name)}{kept}">{text(one.title)}</a></h2>'
+        f"{rehearsal_note(one, said)}"
         f"<p>{text(_about(one, said))} "
         f'<a href="/campaigns/{text(one.name)}/dashboard{kept}">{text(said.say("nav_map"))}</a></p></li>'
         for one in campaigns

@@ -8,6 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from sfumato.base.drawing.svg import escape as text
+from sfumato.collect.service.models.replies import CampaignView
 from sfumato.collect.service.pages.words import Words, words
 from sfumato.collect.service.sentences import LANGUAGES
 
@@ -67,6 +68,12 @@ def switch(address: str, said: Words) -> str:
         for one in LANGUAGES
     )
     return f'<span class="languages" role="group" aria-label="{text(said.say("nav_languages"))}">{items}</span>'
+
+
+def rehearsal_note(campaign: CampaignView, said: Words) -> str:
+    """What stands above everything of a campaign that is only tried out; nothing above the others."""
+    told = f'<p class="alarm" role="note"><strong>{text(said.say("rehearsal"))}</strong></p>'
+    return told if campaign.rehearsal else ""
 
 
 def table(caption: str, heads: Iterable[str], rows: Iterable[Iterable[str]], *, label: str) -> str:

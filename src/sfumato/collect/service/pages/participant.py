@@ -17,7 +17,7 @@ from sfumato.base.things.grid import Grid
 from sfumato.collect.client.reveals import Reveals, reveals
 from sfumato.collect.service.models.kept import PublishedChannel
 from sfumato.collect.service.models.replies import CampaignView
-from sfumato.collect.service.pages.layout import facts, fold, has_bundle, page, switch
+from sfumato.collect.service.pages.layout import facts, fold, has_bundle, page, rehearsal_note, switch
 from sfumato.collect.service.pages.svg_maps import Ground, grid_map, under
 from sfumato.collect.service.pages.words import Words, words
 
@@ -49,7 +49,7 @@ def participant_page(
     if campaign.tickets == "blind":
         keys[1] = "hidden_2_blind"
     hidden = "".join(f"<li>{text(said.say(key))}</li>" for key in keys)
-    body = f"""
+    body = f"""{rehearsal_note(campaign, said)}
 {_asked(campaign, said)}
 {_take_part(campaign, said, waiting=payload is None)}
 <div class="map" id="area"{under(ground)}>{_area_map(grid, payload, said)}</div>
@@ -59,7 +59,8 @@ def participant_page(
 {fold("hidden", said.say("details_hidden"), f"<ul>{hidden}</ul>")}
 {fold("check", said.say("details_check"), _check(campaign, grid, said, head))}
 """
-    links = f'<a href="{home}/dashboard{kept}">{text(said.say("nav_map"))}</a>{switch(home, said)}'
+    notice = f'<a href="{home}/privacy-notice?language={said.language}">{text(said.say("nav_notice"))}</a>'
+    links = f'<a href="{home}/dashboard{kept}">{text(said.say("nav_map"))}</a>{notice}{switch(home, said)}'
     return page(campaign.title, body, links=links, script="participant", said=said)
 
 
@@ -85,7 +86,10 @@ def _take_part(campaign: CampaignView, said: Words, *, waiting: bool) -> str:
         inside = f"""<p>{text(said.say("no_bundle"))}</p>
 <pre><code>pip install 'sfumato[service]'
 python -m sfumato.client THIS-ADDRESS {text(campaign.name)}</code></pre>"""
-    return f'<div id="take-part" data-campaign="{text(campaign.name)}"><div id="participant">{inside}</div></div>'
+    asked = "" if campaign.offers_position else " data-tap-only"
+    return (
+        f'<div id="take-part" data-campaign="{text(campaign.name)}"{asked}><div id="participant">{inside}</div></div>'
+    )
 
 
 def _area_map(grid: Grid, payload: str | None, said: Words) -> str:
@@ -111,12 +115,18 @@ def _numbers(campaign: CampaignView, told: Reveals | None, said: Words) -> str:
     items = [
         (said.say("level"), said.number(exact, 4), kind),
         (said.say("promised"), said.number(campaign.two_beta_per_km, 4), said.say("promised_about")),
-        (said.say("displacement"), said.length(campaign.cycle.distortion_m), said.say("displacement_about")),
+        (said.say("displacement"), _shift(campaign, said), said.say("displacement_about")),
     ]
     if told:
         about = said.say("guess_about", distance=said.length(told.two_cell_within_m))
         items.insert(2, (said.say("guess"), said.say("guess_value", count=f"{100 * told.two_cell_success:.0f}"), about))
     return facts(items)
+
+
+def _shift(campaign: CampaignView, said: Words) -> str:
+    """How far reports are moved; whoever moves, moves by a square: less than half of one on average is mostly none."""
+    moved, grid = campaign.cycle.distortion_m, campaign.grid
+    return said.say("displacement_most") if 2 * moved < min(grid.cell_height, grid.cell_width) else said.length(moved)
 
 
 def _in_words(told: Reveals | None, campaign: CampaignView, said: Words) -> str:

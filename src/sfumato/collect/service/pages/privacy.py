@@ -6,14 +6,16 @@ It is a page of its own, to be read, printed or saved; what only the organiser k
 from __future__ import annotations
 
 import math
-import time
+from datetime import datetime
 from functools import lru_cache
 from importlib.resources import files
 from typing import Literal
+from zoneinfo import ZoneInfo
 
 from sfumato.base.drawing.svg import escape as text
-from sfumato.collect.service.models.kept import MapOddsFacts, Record
+from sfumato.collect.service.models.kept import NOTICE_FIELDS, MapOddsFacts, Record
 from sfumato.collect.service.models.replies import CampaignView
+from sfumato.collect.service.pages.layout import rehearsal_note
 from sfumato.collect.service.pages.words import odds_in_words, words
 
 NoticeLanguage = Literal["en", "fr", "de", "es"]
@@ -28,7 +30,7 @@ def privacy_notice(
     campaign: CampaignView, language: NoticeLanguage, head: str = "", map_odds: MapOddsFacts | None = None
 ) -> str:
     """The notice as a page; ``head``: the words of the public log's last entry; ``map_odds``: of the latest map."""
-    said = words(language)
+    said, page = words(language), f"/campaigns/{text(campaign.name)}?language={language}"
     about_map = said.say("map_odds_before") if map_odds is None else odds_in_words(map_odds, said)
     parts: list[str] = []
     for kind, line in _lines(language):
@@ -48,7 +50,8 @@ def privacy_notice(
 <style>{_STYLE}</style>
 </head>
 <body><main>
-{chr(10).join(parts)}
+{rehearsal_note(campaign, said)}{chr(10).join(parts)}
+<p>{text(said.say("take_part_here"))} <a href="{page}">{text(campaign.title)}</a></p>
 </main></body>
 </html>
 """
@@ -72,11 +75,17 @@ class Filling(Record):
     often: dict[str, str]
     tickets: dict[str, str]
     open: str
+    end: str
 
 
 @lru_cache(maxsize=8)
 def _filling(language: NoticeLanguage) -> Filling:
     return Filling.model_validate_json((_NOTICES / f"{language}.json").read_text(encoding="utf-8"))
+
+
+def last_day(ends_at_s: int, time_zone: str) -> str:
+    """The last whole day before an end, by a campaign's clock."""
+    return f"{datetime.fromtimestamp(ends_at_s - 1, ZoneInfo(time_zone)):%Y-%m-%d}"
 
 
 def _facts(campaign: CampaignView, language: NoticeLanguage) -> dict[str, str]:
@@ -85,13 +94,11 @@ def _facts(campaign: CampaignView, language: NoticeLanguage) -> dict[str, str]:
     filling = _filling(language)
     often = filling.often[campaign.reporting].format(epoch=campaign.epoch_cycles)
     factor = said_in.number(math.exp(level)) if level < 23 else f"10^{math.ceil(level / math.log(10))}"
-    end = None if campaign.ends_at_s is None else time.strftime("%Y-%m-%d", time.gmtime(campaign.ends_at_s - 1))
+    end = None if campaign.ends_at_s is None else last_day(campaign.ends_at_s, campaign.time_zone)
     missing = filling.open
     said = {
         "title": campaign.title,
-        "organiser": campaign.organiser or missing,
-        "contact": campaign.contact or missing,
-        "question": campaign.question or ("" if campaign.description else missing),
+        "question": campaign.question.strip() or ("" if campaign.description.strip() else missing),
         "description": campaign.description,
         "cell": said_in.length(campaign.grid.cell_width),
         "factor": factor,
@@ -99,6 +106,7 @@ def _facts(campaign: CampaignView, language: NoticeLanguage) -> dict[str, str]:
         "often": often,
         "tickets": filling.tickets[campaign.reporting],
         "least": said_in.count(campaign.minimum_tickets),
-        "end": end or missing,
+        "end": end or filling.end,
+        **{name: getattr(campaign, name).strip() or missing for name in NOTICE_FIELDS},
     }
     return {name: text(value) for name, value in said.items()}

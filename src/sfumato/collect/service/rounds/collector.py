@@ -30,6 +30,7 @@ from sfumato.collect.service.rounds.signed_offers import (
     Signer,
     demonstration,
     new_cycle,
+    refuse_brackets,
     refuse_what_devices_refuse,
     specification,
 )
@@ -168,12 +169,22 @@ class Collector:
 
     async def create_campaign(self, request: CampaignRequest, *, who: str) -> tuple[Campaign, StoredCycle]:
         """A new campaign with its first cycle open."""
-        if await self.store.audit.was_deleted(request.name):
+        return await self._open(request.name, specification(request, self.settings), who=who)
+
+    async def copy_campaign(self, rehearsal: str, name: str, *, who: str) -> tuple[Campaign, StoredCycle]:
+        """The real campaign that was rehearsed: the same in everything but its name, its reports and that it counts."""
+        asked = (await self.campaign(rehearsal)).specification
+        if not asked.rehearsal:
+            raise Refused(409, "Only a rehearsal is copied into the real campaign.")
+        return await self._open(name, asked.model_copy(update={"rehearsal": False}), who=who, copy_of=rehearsal)
+
+    async def _open(self, name: str, asked: Specification, *, who: str, **told: object) -> tuple[Campaign, StoredCycle]:
+        if await self.store.audit.was_deleted(name):
             raise Refused(409, "A campaign of that name was deleted; devices remember it. Choose another name.")
-        asked = specification(request, self.settings)
+        refuse_brackets(asked, self.settings)
         if asked.ends_at_s is not None and asked.ends_at_s <= self.now():
             raise Refused(409, "ends_at_s: it would have ended already. Choose a later end.")
-        campaign = await self._create(request.name, asked, Deed(int(self.now()), who, "create", request.name))
+        campaign = await self._create(name, asked, Deed(int(self.now()), who, "create", name, told))
         assert campaign is not None
         return campaign, (await self.current.reload(campaign)).cycle
 

@@ -29,6 +29,7 @@ from sfumato.collect.service.models.kept import (
     PublishedTickets,
     Specification,
 )
+from sfumato.collect.service.models.replies import Refused
 from sfumato.collect.service.rounds.round_key import RoundKey
 from sfumato.collect.service.settings import Settings
 from sfumato.collect.service.store.records import NewCycle
@@ -156,6 +157,16 @@ def refuse_what_devices_refuse(asked: Specification, cycle: NewCycle, public_key
         raise InputError(f"No device would take part. {error.what}", "Change the campaign, and try again.") from error
 
 
+def refuse_brackets(asked: Specification, settings: Settings) -> None:
+    """Refuse a campaign for people whose privacy notice still has brackets; a rehearsal may have them."""
+    if asked.brackets and not asked.rehearsal and settings.whole("complete_notices"):
+        raise Refused(
+            409,
+            f"The privacy notice is not complete: {', '.join(asked.brackets)}. "
+            "Fill that in, or create the campaign as a rehearsal.",
+        )
+
+
 def demonstration(city: str, settings: Settings) -> tuple[str, Specification]:
     """The name and specification of the demonstration campaign of ``city``."""
     if city not in _TITLES:
@@ -175,4 +186,5 @@ def demonstration(city: str, settings: Settings) -> tuple[str, Specification]:
         promise=DEFAULT_PROMISE,
         relayed=False,
         relayed_cap_reports=settings.whole("relayed_cap_reports"),
+        rehearsal=True,
     )

@@ -39,6 +39,14 @@ async def create(collector: Running, who: Operator, request: Request) -> Respons
     return respond(replies.CampaignAnswer(status=201, campaign=campaign_view(*found, counts=True)))
 
 
+@post(router, "/campaigns/{campaign}/copy", bodies.CopyRequest, replies.CampaignAnswer, 401, 404, made=True)
+async def copy(campaign: Name, collector: Running, who: Operator, request: Request) -> Response:
+    """The real campaign that was rehearsed, with its first cycle open: none of the rehearsal's reports go with it."""
+    asked = await read_body(request, bodies.CopyRequest)
+    found = await collector.copy_campaign(campaign, asked.name, who=who)
+    return respond(replies.CampaignAnswer(status=201, campaign=campaign_view(*found, counts=True)))
+
+
 _RELAY = (401, 403, 404, 410, 503)
 
 

@@ -97,9 +97,10 @@ class AuditLog:
         return [AuditView(**row._mapping) for row in reversed(await self.database.rows(statement))]
 
     async def was_deleted(self, name: str) -> bool:
-        """Whether a campaign of this name was deleted here."""
+        """Whether a campaign of this name was deleted here that devices may remember: one that had a report."""
         which = (audit_log.c.action == "delete") & (audit_log.c.campaign == name)
-        return await self.database.first(select(audit_log.c.position).where(which).limit(1)) is not None
+        rows = await self.database.rows(select(audit_log.c.detail).where(which))
+        return any(json.loads(row.detail).get("reports", 1) for row in rows)
 
     async def operators(self) -> dict[str, tuple[bytes, int]]:
         """Every named operator's token hash and since when."""
@@ -221,6 +222,13 @@ class Operations:
         async with self.database.writing() as connection:
             for table in _OF_REPORTERS:
                 await connection.execute(delete(table).where(table.c.campaign_id == campaign_id))
+
+    async def reports_ever(self, campaign_id: int) -> int:
+        """How many reports it holds, and tickets that may be one: 0 where no device has taken part."""
+        counted = select(func.sum(tallies.c.reports).label("some")).where(tallies.c.campaign_id == campaign_id)
+        issued = select(func.count().label("some")).where(issued_tickets.c.campaign_id == campaign_id)
+        rows = [await self.database.first(one) for one in (counted, issued)]
+        return max(int(row.some or 0) for row in rows if row is not None)
 
     async def delete(self, campaign_id: int, deed: Deed) -> None:
         """Delete everything of a campaign, its part of the public log too; only the audit log goes on naming it."""
