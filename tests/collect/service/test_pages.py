@@ -328,7 +328,7 @@ def test_every_language_says_everything_with_the_same_placeholders(language: str
         allowed = {"nav_pages", "latitude", "longitude", "row_ticket", "level", "contact", "minutes"}
         allowed |= {"col_centre", "col_information", "col_alarm", "no", "kind_weekend"}
         assert same <= allowed, same
-    used = "".join(path.read_text() for path in (ROOT / "web" / "src").glob("*.ts"))
+    used = "".join(path.read_text() for path in (ROOT / "web" / "src").rglob("*.ts"))
     used += "".join(path.read_text() for path in Path(pages.__file__).parent.glob("*.py"))
     used = used.replace("'", '"')
     unused = {key for key in english if f'"{key}"' not in used and not key.startswith("hidden_")}
