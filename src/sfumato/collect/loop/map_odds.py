@@ -29,6 +29,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -80,16 +81,19 @@ def map_odds(channel: GridChannel, shares: npt.ArrayLike, people: int, *, within
     local = math.exp(min(700.0, channel.certain_epsilon() * grid.ground_stretch * within)) if grid.cells > 1 else 1.0
     odds = np.full(grid.cells, local)
     if 1 < grid.cells <= _LARGEST:
-        rows = np.empty((grid.cells, grid.cells))  # filled row by row: closing a large map is held to 500 MB
+        # Never all rows at once, only those of the places around: closing a large map is held to 500 MB.
+        reported = np.zeros(grid.cells)
         for x in range(grid.cells):
-            rows[x] = channel.row(x)
-        reported = theta @ rows
+            reported += theta[x] * channel.row(x)
+        row = lru_cache(maxsize=2 * int(np.abs(here - there).max()) + 2)(channel.row)
         # Where there are too many pairs, those of the fewest people keep the local promise.
         least = np.sort(theta[here])[-_MOST_PAIRS] if here.size > _MOST_PAIRS else 0.0
         known, search = theta[here] >= least, here.size <= _SEARCHED
-        for x in np.unique(here[known]):
+        for x in np.unique(here[known]).tolist():
             others = there[here == x]
-            odds[x] = max(odds_of_pair(rows[x], rows[y], reported, count, local=local, search=search) for y in others)
+            odds[x] = max(
+                odds_of_pair(row(x), row(int(y)), reported, count, local=local, search=search) for y in others
+            )
     fullest = np.argsort(-theta, kind="stable")
     peopled = theta >= theta[fullest[min(grid.cells - 1, int(np.searchsorted(np.cumsum(theta[fullest]), _PEOPLED)))]]
     worst = float(odds[peopled].max())
