@@ -27,7 +27,7 @@ class HexCells:
     @classmethod
     def from_ids(cls, ids: Sequence[str]) -> HexCells:
         """The hexagons with these H3 indexes."""
-        h3 = _h3()
+        h3 = h3_library()
         bad = [index for index in ids if not h3.is_valid_cell(index)]
         if bad or not ids or len(set(ids)) != len(ids):
             raise InputError(f"{len(bad)} of {len(ids)} H3 indexes are not valid, or some repeat.")
@@ -39,7 +39,7 @@ class HexCells:
     @classmethod
     def from_bounds(cls, south: float, west: float, north: float, east: float, *, resolution: int) -> HexCells:
         """The hexagons whose centre lies in the rectangle; ``west`` > ``east`` crosses the date line."""
-        h3 = _h3()
+        h3 = h3_library()
         if not 0 <= resolution <= 15:
             raise InputError(f"The H3 resolution is {resolution}.", "It lies in 0 .. 15; 9 is about 350 m across.")
         if not (-90 <= south < north <= 90 and -180 <= west <= 180 and -180 <= east <= 180 and west != east):
@@ -71,12 +71,12 @@ class HexCells:
 
     def outlines_deg(self) -> list[list[tuple[float, float]]]:
         """The corners of each hexagon as (lon, lat), not closed."""
-        h3 = _h3()
+        h3 = h3_library()
         return [[(lon, lat) for lat, lon in h3.cell_to_boundary(index)] for index in self.ids]
 
     def locate(self, lat_deg: npt.ArrayLike, lon_deg: npt.ArrayLike) -> IntArray:
         """The hexagon of each point, -1 outside."""
-        h3 = _h3()
+        h3 = h3_library()
         where = {index: number for number, index in enumerate(self.ids)}
         resolution = h3.get_resolution(self.ids[0])
         lat, lon = finite(lat_deg, "lat_deg").ravel(), finite(lon_deg, "lon_deg").ravel()
@@ -96,7 +96,8 @@ class HexCells:
         return np.stack([self.distances_from(cell) for cell in range(self.cells)])
 
 
-def _h3() -> Any:
+def h3_library() -> Any:
+    """The library, or what to install."""
     try:
         import h3
     except ImportError as error:

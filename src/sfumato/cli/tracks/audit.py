@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import typer
+from typer.core import TyperCommand
 
 from sfumato.base.errors import InputError, VerificationFailed
 from sfumato.base.files import write_text
@@ -18,8 +20,10 @@ from sfumato.base.numbers.odds import odds_words
 from sfumato.base.progress import progress
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import count_of, format_length, plain_number
+from sfumato.cli import command_of
 from sfumato.cli.output import fail, print_json
 from sfumato.cli.tracks.archive_faces import named_columns, passphrase_in, points_read, say_table
+from sfumato.cli.tracks.attacks.compare_mechanisms import CompareOptions, compare
 from sfumato.cli.tracks.attacks.run_suite import SuiteOptions, audit_by_attacks
 from sfumato.pages.report import render
 from sfumato.pages.report.archive_page import audit_page, noise_lines
@@ -36,6 +40,9 @@ from sfumato.tracks.io.archive import count_members, only_track
 from sfumato.tracks.people.door import read_people
 from sfumato.tracks.people.layout import TableReading
 from sfumato.tracks.places.places_file import load_places
+
+if TYPE_CHECKING:
+    from typer._click.core import Context
 
 _MOST_LINES = 20
 _READING, _SUITE = "How the original is read", "The attack suite (needs no certificate)"
@@ -54,7 +61,26 @@ class _Asked:
 
 def register(app: typer.Typer) -> None:
     """Add ``audit`` to the app."""
-    app.command("audit", help="Measure what an adversary still learns, from original and release.")(audit)
+    app.command(
+        "audit",
+        cls=_OrCompare,
+        help="Measure what an adversary still learns, from original and release. `sfumato audit compare ORIGINAL...` "
+        "holds mechanisms against attacks on your own data.",
+    )(audit)
+
+
+class _OrCompare(TyperCommand):
+    """``audit compare`` is a command of its own; a file called compare is ``./compare``."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: Context | None = None, **extra: object
+    ) -> Context:
+        """The other command's, where its name is the first word."""
+        if args[:1] != ["compare"]:
+            return super().make_context(info_name, args, parent, **extra)
+        other = typer.Typer()
+        other.command("compare")(command_of(CompareOptions, compare))
+        return typer.main.get_command(other).make_context("compare", args[1:], parent, **extra)
 
 
 def audit(

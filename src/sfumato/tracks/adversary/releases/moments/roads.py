@@ -20,7 +20,7 @@ from sfumato.tracks.adversary.releases.seen import Knowledge, SeenTrack
 from sfumato.tracks.priors.kernels import Kernel
 
 PIECE_M, SPEEDS_M_S, MOST_LOOKS, MOST_PIECES = 40.0, (1.4, 5.0, 12.0), 120, 12_000
-STRAIGHT, BACK = 1.5, 0.01
+STRAIGHT, BACK, LOST = 1.5, 0.01, 1e-3
 _GO, _MOST_HOPS = 0.5, 60
 
 
@@ -138,6 +138,8 @@ def _walked(ahead: csr_matrix, seen: FloatArray, hops: IntArray) -> tuple[list[F
 
 
 def _hop(law: csr_matrix, state: FloatArray, hops: int) -> FloatArray:
+    """So many hops; now and then one is lost, and anywhere: not every street is known."""
+    start = state
     for _ in range(hops):
         state = (1.0 - _GO) * state + _GO * (law @ state)
-    return state
+    return np.asarray((1.0 - LOST) * state + LOST * start.mean())

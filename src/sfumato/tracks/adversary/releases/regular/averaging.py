@@ -14,7 +14,7 @@ from sfumato.tracks.adversary.releases.seen import Knowledge, SeenTrack
 from sfumato.tracks.priors.kernels import Kernel, Sum, White
 from sfumato.tracks.priors.statespace import is_markov, whitened_products
 
-NEAR_M, _MOST = 100.0, 1500
+NEAR_M, _MOST, _DOUBLED = 100.0, 1500, 4
 
 
 def hours(seen: SeenTrack, told: Knowledge) -> FloatArray | None:
@@ -47,7 +47,19 @@ def _at_these_hours(seen: SeenTrack, told: Knowledge) -> IntArray:
     at = np.flatnonzero(when)
     if not at.size:
         return at
-    return at[fullest(seen.slots_m[at], max(NEAR_M, told.noise_m(seen)), seen.slot_points[at])]
+    points = seen.slots_m[at]
+    return at[fullest(points, width_of(points, max(NEAR_M, told.noise_m(seen))), seen.slot_points[at])]
+
+
+def width_of(points_m: FloatArray, least_m: float) -> float:
+    """The radius of the fullest neighbourhood: doubled from the least while twice as wide holds 1.6 times as much."""
+    some, radius = points_m[evenly(len(points_m), _MOST)], least_m
+    apart = np.hypot(*(some[:, None] - some[None]).transpose(2, 0, 1))
+    most = [int((apart < radius * 2**k).sum(axis=1).max()) for k in range(_DOUBLED + 1)]
+    for k in range(_DOUBLED):
+        if most[k + 1] < 1.6 * most[k]:
+            return float(radius * 2**k)
+    return float(radius * 2**_DOUBLED)
 
 
 def fullest(points_m: FloatArray, radius_m: float, weights: FloatArray | None = None) -> IntArray:

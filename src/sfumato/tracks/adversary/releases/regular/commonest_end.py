@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.base.arrays import FloatArray
-from sfumato.tracks.adversary.releases.regular.averaging import NEAR_M, fullest
+from sfumato.tracks.adversary.releases.regular.averaging import NEAR_M, fullest, width_of
 from sfumato.tracks.adversary.releases.seen import Knowledge, SeenTrack
 
 
@@ -15,7 +15,8 @@ def guess(seen: SeenTrack, told: Knowledge) -> FloatArray | None:
     ends = seen.ends[use, :2]
     if not len(ends):
         return None
-    return np.asarray(ends[fullest(ends, max(NEAR_M, told.noise_m(seen)))].mean(axis=0))[None]
+    width = width_of(ends, max(NEAR_M, told.noise_m(seen)))
+    return np.asarray(ends[fullest(ends, width)].mean(axis=0))[None]
 
 
 def stays(seen: SeenTrack, told: Knowledge, most: int = 10) -> FloatArray | None:

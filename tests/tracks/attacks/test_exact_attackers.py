@@ -1,0 +1,117 @@
+"""Attackers against the best that can be done where that is known: Bayes, bounds, and cases solved exactly."""
+
+from __future__ import annotations
+
+import math
+
+import made_town as town
+import numpy as np
+
+from sfumato.base.things.traces import Trace
+from sfumato.tracks.adversary.releases.moments.kept_fields import COURSE, SPEED
+from sfumato.tracks.adversary.releases.moments.one_way_round import turning_posterior
+from sfumato.tracks.adversary.releases.moments.roads import PIECE_M, Roads, match_roads
+from sfumato.tracks.adversary.turning import even_and_odd
+from sfumato.tracks.attacks.knows import Knows
+from sfumato.tracks.attacks.suite import SuiteAsked, attack_releases
+from sfumato.tracks.noise.multiscale.ladder import shipped_ladder
+from sfumato.tracks.noise.multiscale.noise import MultiscaleNoise
+from sfumato.tracks.priors.classes import PRIOR_CLASSES
+from sfumato.tracks.priors.kernels import RBF, White, kernel_from_dict
+
+NOISE_M = 709.0
+
+
+def test_a_turning_prior_reaches_nine_tenths_of_the_bound_and_its_error_is_what_it_says():
+    noise = MultiscaleNoise(shipped_ladder("day"), NOISE_M, PRIOR_CLASSES["day"])
+    law, bound = kernel_from_dict(noise.law()), 2.0 * noise.bound().worst_loss
+    times = np.arange(0.0, 1500.0, 5.0)
+    prior = RBF(46.8, 0.1 * NOISE_M)
+    _, left, _ = turning_posterior(times, np.zeros((times.size, 2)), prior, law, 0.9999)
+    own = float(even_and_odd(prior, times)[0][0, 0])
+    reached = float((1.0 / left - 1.0 / own).max()) * NOISE_M**2
+    assert 0.9 * bound <= reached <= 1.001 * bound, (reached, bound)
+    wide, rng = RBF(20.0, 0.3 * NOISE_M), np.random.default_rng(0)
+    even, odd = even_and_odd(wide, times)
+    roots = [np.linalg.cholesky(matrix + 1e-8 * wide.variance_m2 * np.eye(times.size))
+             for matrix in (2.0 * (even + 0.9999j * odd), law.covariance(times))]  # fmt: skip
+    errors = []
+    for _ in range(25):
+        z = roots[0] @ (rng.normal(size=times.size) + 1j * rng.normal(size=times.size)) / math.sqrt(2.0)
+        g = roots[1] @ rng.normal(size=times.size) + 1j * (roots[1] @ rng.normal(size=times.size))
+        seen = np.column_stack([(z + g).real, (z + g).imag])
+        guess, left, _ = turning_posterior(times, seen, wide, law, 0.9999)
+        errors.append(np.mean((guess - np.column_stack([z.real, z.imag])) ** 2))
+    assert abs(math.sqrt(np.mean(errors)) / math.sqrt(left.mean()) - 1.0) < 0.06
+
+
+def _walk(roads: Roads, rng: np.random.Generator, looks: int, hops: int) -> np.ndarray:
+    """Positions of a walker who follows the law of the roads."""
+    at, out = int(rng.integers(len(roads.middles_m))), []
+    for _ in range(looks):
+        out.append(roads.middles_m[at])
+        for _ in range(hops):
+            if rng.random() < 0.5:
+                row = slice(roads.onward.indptr[at], roads.onward.indptr[at + 1])
+                at = int(rng.choice(roads.onward.indices[row], p=roads.onward.data[row]))
+    return np.array(out)
+
+
+def test_a_matcher_on_roads_learnt_from_others_is_within_a_tenth_of_exact_bayes():
+    rng, reach = np.random.default_rng(3), 1200.0
+    lines = [np.array([[-reach, y], [reach, y]]) for y in np.arange(-reach, reach + 1, 240.0)]
+    streets = Roads.along([*lines, *(line[:, ::-1] for line in lines)], np.full(2, -2e3), np.full(2, 2e3))
+    assert streets is not None
+    speed, every = 5.0, 8.0
+    hops = round(speed * every / (PIECE_M * 0.5))
+    others = [_walk(streets, rng, 150, 1) for _ in range(180)]
+    learnt = Roads.along(others, np.full(2, -2e3), np.full(2, 2e3))
+    assert learnt is not None
+    times, noise = every * np.arange(60), White(100.0)
+    errors = {"bayes": [], "learnt": [], "raw": []}
+    for _ in range(10):
+        truth = _walk(streets, rng, times.size, hops)
+        looks = truth + rng.normal(0, 100.0, truth.shape)
+        guesses = {
+            "bayes": match_roads(streets, times, looks, noise, (speed,)),
+            "learnt": match_roads(learnt, times, looks, noise),
+            "raw": looks,
+        }
+        for name, guess in guesses.items():
+            errors[name].append(np.mean((guess - truth) ** 2))
+    rms = {name: math.sqrt(np.mean(values)) for name, values in errors.items()}
+    assert rms["bayes"] < 0.6 * rms["raw"], rms
+    assert rms["learnt"] < 1.1 * rms["bayes"], rms
+
+
+def test_speed_and_course_that_were_kept_give_the_way_back():
+    one = town.person(4, days=1)
+    where = town.CENTRE.to_metres(one.lat_deg, one.lon_deg)
+    release = town.moved(one, np.random.default_rng(0).normal(0, 400, where.shape))
+    step = np.gradient(where, one.times_s, axis=0)
+    fields = {SPEED: np.hypot(*step.T), COURSE: np.degrees(np.arctan2(step[:, 0], step[:, 1])) % 360}
+    kept = Trace(release.lat_deg, release.lon_deg, one.times_s, one.segment, fields)
+    raw, ours = attack_releases([(None, one, kept)], SuiteAsked(["as released", "kept fields"])).outcomes
+    assert raw.after is not None
+    assert ours.after is not None
+    assert ours.after.median_error_m < 0.25 * raw.after.median_error_m
+
+
+def test_a_centred_zone_is_inverted_from_twenty_rides():
+    rng, found = np.random.default_rng(5), []
+    for seed in range(12):
+        home = town.person(seed, days=1)
+        rides, times, segment = [], [], []
+        for k in range(20):
+            turn = rng.uniform(0, 2 * math.pi)
+            out = np.arange(rng.uniform(400.0, 412.0), 3000.0, 12.0)[:, None] * [math.cos(turn), math.sin(turn)]
+            bend = np.cumsum(rng.normal(0, 1.5, out.shape), axis=0)
+            rides.append(out + bend - bend[0])
+            times.append(home.times_s[0] + 7200.0 * k + 3.0 * np.arange(len(out)))
+            segment.append(np.full(len(out), k))
+        middle = town.CENTRE.to_metres(home.lat_deg, home.lon_deg)[0]
+        lat, lon = town.CENTRE.to_degrees(np.concatenate(rides) + middle)
+        release = Trace(lat, lon, np.concatenate(times), np.concatenate(segment))
+        got = attack_releases([(None, home, release)], SuiteAsked(["zone inversion"], Knows(), 100.0)).outcomes[0]
+        found.append(0.0 if got.after is None else got.after.share)
+    assert np.mean(found) >= 0.8
