@@ -52,6 +52,29 @@ def implications() -> str:
     return table()
 
 
+def attackers() -> str:
+    """Every attacker of the suite, with what it knows, what bounds it, and what helps."""
+    from sfumato.tracks.adversary.attackers import ATTACKERS, SUITE
+
+    bounds = {"worst_loss": "the loss of a moment", "stay_loss": "the loss of a stay", "": "no"}
+    rows = (
+        f"| {one.name} | {one.words}; believes: {one.assumes} | {one.knows} | {bounds[one.bounded_by]} | "
+        f"{one.mitigation} |"
+        for one in ATTACKERS.values()
+        if one.against in SUITE
+    )
+    head = "| attacker | what it does | what it knows | bounded by a certificate | what helps |"
+    return "\n".join([head, "|---|---|---|---|---|", *rows])
+
+
+def practices() -> str:
+    """Every mechanism that is compared, and what it promises."""
+    from sfumato.tracks.attacks.practices.registry import MECHANISMS_COMPARED
+
+    rows = (f"| {one.name} | {one.words} | {one.promises} |" for one in MECHANISMS_COMPARED.values())
+    return "\n".join(["| mechanism | what it does | what it promises |", "|---|---|---|", *rows])
+
+
 def rooms() -> str:
     """Every folder of the house with what it is for."""
     sys.path.append(str(Path(__file__).parent))  # MkDocs runs this file alone, out of its folder
@@ -66,4 +89,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "moved modules": moved_modules,
     "implications": implications,
     "rooms": rooms,
+    "attackers": attackers,
+    "practices": practices,
 }

@@ -33,13 +33,13 @@ from sfumato.tracks.attacks.outcomes import (
     Suite,
     allowed_share,
 )
-from sfumato.tracks.attacks.truths import AttackedPerson, person_of
+from sfumato.tracks.attacks.truths import AttackedPerson, ReleasedDigest, person_of
 from sfumato.tracks.certificates.document import Certificate
 from sfumato.tracks.priors.kernels import Kernel
 
 WITHIN_M, RISK = 200.0, 0.05
 _CROWD_EACH, _CROWD, _SHIFTS, _MOST_WAYS = 80, 6000, 12, 400
-Pairs = Iterable[tuple[str | None, Trace, Trace | None]]
+Pairs = Iterable[tuple[str | None, Trace, Trace | ReleasedDigest | None]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

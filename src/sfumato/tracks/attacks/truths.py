@@ -46,12 +46,25 @@ class AttackedPerson:
         return {"home": self.home, "work": self.work, "stays": self.stays if len(self.stays) else None}[goal]
 
 
-def person_of(name: str | None, original: Trace, release: Trace | None) -> AttackedPerson:
+@dataclass(frozen=True, slots=True, eq=False)
+class ReleasedDigest:
+    """A release as attackers see it, and the point its metres are counted from; the release itself can be let go of."""
+
+    around: Around
+    seen: SeenTrack
+
+    @classmethod
+    def of(cls, trace: Trace) -> ReleasedDigest:
+        """Around the middle of the trace."""
+        around = Around(float(np.median(trace.lat_deg)), _middle(trace.lon_deg))
+        return cls(around, _seen(trace, around))
+
+
+def person_of(name: str | None, original: Trace, release: Trace | ReleasedDigest | None) -> AttackedPerson:
     """Both digests and the truths."""
-    shown = original if release is None else release
-    around = Around(float(np.median(shown.lat_deg)), _middle(shown.lon_deg))
-    before = _seen(original, around)
-    after = None if release is None else _seen(release, around)
+    shown = ReleasedDigest.of(release) if isinstance(release, Trace) else release
+    around = ReleasedDigest.of(original).around if shown is None else shown.around
+    before, after = _seen(original, around), None if shown is None else shown.seen
     places = find_places(_thinned(original))
 
     def where(label: str) -> FloatArray | None:

@@ -19,6 +19,7 @@ from sfumato.tracks.adversary.releases.moments.kept_fields import COURSE, SPEED
 from sfumato.tracks.attacks.knows import Knows
 from sfumato.tracks.attacks.outcomes import Attempt, Limit, Suite, attackers_named
 from sfumato.tracks.attacks.suite import SuiteAsked, attack_releases
+from sfumato.tracks.attacks.truths import ReleasedDigest
 from sfumato.tracks.certificates.person_ids import renamed_people
 from sfumato.tracks.certificates.verify import open_release, read_certificate
 from sfumato.tracks.io import SourceReading, read_trace
@@ -56,11 +57,11 @@ def audit_by_attacks(originals: list[Path], release: Path, options: SuiteOptions
     if widths - {within_m}:
         raise InputError("A limit is for another distance than --within.", "Give all limits at one distance.")
     try:
-        pairs = _pairs(originals, release, document, options.reading)
+        people, pairs = _pairs(originals, release, document, options.reading)
     except VerificationFailed as error:
         fail(error, json=options.json, code=1)
-    with progress("Attacking", len(pairs) + len(asked.attackers), quiet=options.json) as step:
-        found = attack_releases(_emptied(pairs), asked, step)
+    with progress("Attacking", people + len(asked.attackers), quiet=options.json) as step:
+        found = attack_releases(pairs, asked, step)
     past = [(text, one) for text, limit in zip(options.fail_if, limits, strict=True) for one in limit.past(found)]
     if options.report is not None:
         page = attacks_page(found, public=options.public)
@@ -90,30 +91,28 @@ def _say(found: Suite, past: list[tuple[str, Attempt]], report: Path | None) -> 
         typer.echo(f"Report: {report}")
 
 
-def _emptied(pairs: list[tuple[str | None, Trace, Trace | None]]) -> Iterator[tuple[str | None, Trace, Trace | None]]:
-    """One after the other, and let go of."""
-    while pairs:
-        yield pairs.pop(0)
-
-
 def _pairs(
     originals: list[Path], release: Path, document: Mapping[str, object] | None, reading: SourceReading
-) -> list[tuple[str | None, Trace, Trace | None]]:
-    """Everybody's original beside what was released of them."""
-    first = people_in(originals, reading)
+) -> tuple[int, Iterator[tuple[str | None, Trace, ReleasedDigest | None]]]:
+    """How many people, and everybody's original beside what attackers see of the release, which is not held longer."""
     if document is None or release.is_dir():
         people = list(people_in([release], SourceReading(keep=(SPEED, COURSE))).items())
     else:
         people = open_release(document, release)[1]
-    second = dict(renamed_people(people, release, given=True))
-    if len(first) == len(second) == 1:
-        return [(None, next(iter(first.values())), next(iter(second.values())))]
-    if not set(second) <= set(first):
+    people = renamed_people(people, release, given=True)
+    seen: dict[str | None, ReleasedDigest] = {}
+    while people:
+        name, trace = people.pop()
+        seen[name] = ReleasedDigest.of(trace)
+    first = people_in(originals, reading)
+    if len(first) == len(seen) == 1:
+        return 1, iter([(None, next(iter(first.values())), next(iter(seen.values())))])
+    if not set(seen) <= set(first):
         raise InputError(
-            f"The original names {len(first)} people, the release {len(second)}, and not the same.",
+            f"The original names {len(first)} people, the release {len(seen)}, and not the same.",
             "Name the columns of people alike (--column id=...), or give the private list of ids beside the release.",
         )
-    return [(name, trace, second.get(name)) for name, trace in first.items()]
+    return len(first), ((name, first.pop(name), seen.get(name)) for name in list(first))
 
 
 def people_in(sources: list[Path], reading: SourceReading) -> Named:

@@ -1,0 +1,58 @@
+"""What docs/evidence/attacks.md says that ours does not stop, and what it does, on made-up people of a town.
+
+A verdict that changes here must change there.
+"""
+
+from __future__ import annotations
+
+import made_tables
+import made_town as town
+import pytest
+from repository import ROOT
+
+import sfumato as sf
+from sfumato.tracks.adversary.attackers import ATTACKERS, SUITE
+from sfumato.tracks.attacks.knows import Knows
+from sfumato.tracks.attacks.outcomes import Attempt
+from sfumato.tracks.attacks.practices.registry import MECHANISMS_COMPARED
+from sfumato.tracks.attacks.suite import SuiteAsked, attack_releases
+
+PAGE = ROOT / "docs" / "evidence" / "attacks.md"
+
+
+@pytest.fixture(scope="module")
+def attempts() -> dict[tuple[str, str], Attempt]:
+    people = [town.person(seed, days=4) for seed in range(14)]
+    done = [sf.protect(one, rng=100 + k) for k, one in enumerate(people)]
+    pairs = [(str(k), one, each.release) for k, (one, each) in enumerate(zip(people, done, strict=True))]
+    names = ["smoothing", "nights averaged", "known place", "ends of rides", "few moments", "earlier tracks"]
+    asked = SuiteAsked(names, Knows("work"), certificate=done[0].certificate, before=False)
+    return {(one.attacker, one.goal): one for one in attack_releases(pairs, asked).outcomes}
+
+
+def test_moments_and_one_unknown_home_stay_within_what_the_certificate_allows(attempts):
+    for key in (("smoothing", "moments"), ("nights averaged", "home"), ("ends of rides", "home")):
+        one = attempts[key]
+        assert one.allowed is not None
+        assert one.allowed < 0.25
+        assert one.after.low <= one.allowed
+        assert not one.beats
+
+
+def test_a_known_workplace_and_true_moments_are_not_stopped(attempts):
+    assert attempts["known place", "home"].finds
+    plain, told = (attempts[name, "home"].after for name in ("nights averaged", "known place"))
+    assert told.share > plain.share
+    assert told.median_error_m < 0.75 * plain.median_error_m
+    assert attempts["few moments", "identity"].finds
+    assert attempts["few moments", "identity"].allowed is None
+
+
+def test_the_page_says_so_and_its_tables_hold_every_attacker_and_mechanism():
+    text = PAGE.read_text(encoding="utf-8")
+    said = text[text.index("**What ours does not stop**") :]
+    for words in ("Who it is", "Two regular places", "Kept fields", "Stops and roads", "Small noise"):
+        assert f"*{words}" in said
+    built = made_tables.made(text)
+    for name in (*(one.name for one in ATTACKERS.values() if one.against in SUITE), *MECHANISMS_COMPARED):
+        assert f"| {name} |" in built
