@@ -171,5 +171,5 @@ def test_a_map_of_very_many_cells_stays_a_small_card() -> None:
     assert isinstance(small, EstimatedMap)
     grid = Grid.from_bounds(*BOUNDS, cell_size_m=100)
     share = np.full(grid.cells, 1 / grid.cells)
-    large = replace(small, cells=grid, grid=grid, share=share, low=share, high=share, naive=share)
+    large = replace(small, cells=grid, grid=grid, share=share, naive=share)
     assert len(large._repr_html_()) < 2_000_000

@@ -36,6 +36,7 @@ from sfumato.tracks.io.tables.columns import (
     times_of,
     with_time,
 )
+from sfumato.tracks.io.tables.kinds import as_arrow
 
 Data = str | Path | Sequence[str | Path] | object  # or a table
 _NOBODY = frozenset(("", "nan", "none", "null", "na", "n/a", "<na>", "nat"))
@@ -174,7 +175,7 @@ class TableColumns:
         else:
             sources = [self.data]
         for source in sources:
-            table = _read_file(source) if isinstance(source, Path) else _as_arrow(source)
+            table = _read_file(source) if isinstance(source, Path) else as_arrow(source)
             yield table.select([name for name in table.column_names if not name.startswith("__index_level_")])
 
     def _person(self, names: Sequence[str]) -> str:
@@ -259,10 +260,3 @@ def _read_file(path: Path) -> pa.Table:
         )
     except (pa.ArrowException, OSError, UnicodeError, OverflowError, MemoryError):
         raise InputError(f"{path.name} cannot be read as a table.", "It may be cut off or damaged.") from None
-
-
-def _as_arrow(source: object) -> pa.Table:
-    try:
-        return pa.table(source)
-    except (pa.ArrowException, TypeError, ValueError):
-        raise InputError("That object is not a table.", "Give a table with one row per point or trip.") from None

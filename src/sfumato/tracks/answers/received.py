@@ -33,6 +33,7 @@ from sfumato.tracks.certificates.document import SEAL, find_certificate, with_se
 from sfumato.tracks.certificates.verify import open_release, read_certificate, terms_of
 from sfumato.tracks.io import read_trace, read_traces
 from sfumato.tracks.io.tables.columns import columns_by_person
+from sfumato.tracks.io.tables.kinds import as_arrow
 from sfumato.tracks.noise.interface import TraceMechanism
 from sfumato.tracks.noise.planar_laplace import LaplaceNoise
 from sfumato.tracks.priors.kernels import Kernel, KernelTerms, White, kernel_from_dict
@@ -94,17 +95,18 @@ def receive(
     certificate: str | Path | Mapping[str, object],
     *,
     format: str | None = None,
+    zone: str | None = None,
 ) -> Received:
     """The release and the law its certificate states; refused where the two do not belong together.
 
     A release is a file, a folder (of an archive, or of the parts of one table), a table (pandas, polars, Arrow), a
-    trace, or pairs of a person's id and trace.
+    trace, or pairs of a person's id and trace. ``zone`` is that of a table's times without one, as it was released.
     """
     document = read_certificate(certificate)
     if isinstance(document.get("files"), list):
         terms, people = _archive(release, document)
     else:
-        terms, people = open_release(document, _people(release, document), format=format)
+        terms, people = open_release(document, _people(release, document, zone), format=format)
     return received_as(people, terms, simulation=bool(document.get("simulation")))
 
 
@@ -158,7 +160,7 @@ def laws_of(received: Sequence[Received]) -> list[NoiseLaw]:
 
 
 def _people(
-    release: Release, document: Mapping[str, object]
+    release: Release, document: Mapping[str, object], zone: str | None = None
 ) -> str | Path | Trace | Sequence[tuple[str | None, Trace]]:
     """Tables and folders of their parts read; anything else as it is."""
     if isinstance(release, str | Path):
@@ -169,12 +171,12 @@ def _people(
     elif isinstance(release, Trace) or (isinstance(release, Sequence) and not hasattr(release, "__arrow_c_stream__")):
         return release
     else:
-        table = release
+        table = as_arrow(release)
     alone = document.get("people") == 1
     columns = columns_by_person(names_of(table), one_person=alone)  # their trips, too
     if alone:
-        return [(None, read_trace(table, columns=columns, one_person=True))]
-    return list(read_traces(table, columns=columns))
+        return [(None, read_trace(table, columns=columns, zone=zone, one_person=True))]
+    return list(read_traces(table, columns=columns, zone=zone))
 
 
 def names_of(table: object) -> list[str]:

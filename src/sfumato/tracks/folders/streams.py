@@ -26,8 +26,8 @@ from sfumato.base.errors import InputError
 from sfumato.base.randomness import Random
 from sfumato.tracks.folders.rows.dataset import DatasetResult
 from sfumato.tracks.folders.rows.dataset_job import protect_dataset
+from sfumato.tracks.io.tables.kinds import as_arrow, library_of, like
 from sfumato.tracks.people.door import Frame, protect_arrow, warn_of
-from sfumato.tracks.people.kinds import as_arrow, library_of, like
 from sfumato.tracks.people.layout import AskedOfReading, TableReading
 from sfumato.tracks.people.rows import fault_words
 from sfumato.tracks.plan import Plan

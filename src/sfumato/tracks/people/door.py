@@ -1,9 +1,9 @@
 """The one door for people: a trace, a table of any library, a file or a fleet in; release, certificate, warnings out.
 
 ``sf.protect(df, person="cab_id", noise_m=150)`` takes pandas, GeoPandas, polars (lazy too), DuckDB, Arrow and their kin
-(:mod:`sfumato.tracks.people.kinds`). ``.frame`` has the same index, names, types and ids; of other columns only those
-named in ``keep`` are in it, because nobody knows what they tell. Whatever holds several people, file, frame, table or
-fleet, is one Arrow table here and goes through :func:`protect_arrow`; folders and clusters give their parts to the same
+(:mod:`sfumato.tracks.io.tables.kinds`). ``.frame`` has the same index, names, types and ids; of other columns only
+those named in ``keep`` are in it, because nobody knows what they tell. Whatever holds several people, file, frame,
+table or fleet, is one Arrow table here and goes through :func:`protect_arrow`; folders and clusters give their parts to the same
 :func:`~sfumato.tracks.people.engine.protect_rows`. One track is one person's, and is drawn on its own
 (:func:`~sfumato.tracks.people.noise.protect_by`).
 """
@@ -29,9 +29,9 @@ from sfumato.tracks.io import read_points, read_trace
 from sfumato.tracks.io.draft import refuse_mostly_unusable
 from sfumato.tracks.io.formats import format_named, format_of
 from sfumato.tracks.io.tables.columns import column_names, columns_by_person
+from sfumato.tracks.io.tables.kinds import as_arrow, library_of, like, trips_of_library
 from sfumato.tracks.io.tables.point_table import PointTable, fleet_table
 from sfumato.tracks.people.engine import protect_rows
-from sfumato.tracks.people.kinds import as_arrow, library_of, like, trips_of_library
 from sfumato.tracks.people.layout import AskedOfReading, TableReading
 from sfumato.tracks.people.noise import DrawnFrom, Protected, choose_for_people, protect_by
 from sfumato.tracks.people.results import ProtectedFleet

@@ -28,7 +28,7 @@ PEOPLE = _words(
     "userid user uid personid person participantid participant subjectid individualid agentid animalid "
     "ownerid entityid vehicleid vehicle deviceid cabid cab taxiid taxi driverid driver mmsi"
 )
-_TRIPS = _words("tripid trajectoryid trajid trackid traceid rideid tid")
+_TRIPS = _words("tripid triplegid trajectoryid trajid trackid traceid rideid tid")
 TRIPS = (*_TRIPS, *_words("trip ride journey journeyid session sessionid"))  # of a person who is known
 # Plain names (lower case, letters and digits) in the order of preference.
 NAMES: dict[str, tuple[str, ...]] = {

@@ -13,6 +13,7 @@ from sfumato.base.things.frames import bounds_texts
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.io.draft import Reading
 from sfumato.tracks.io.tables.columns import roles_of
+from sfumato.tracks.io.tables.kinds import as_arrow
 from sfumato.tracks.io.tables.point_table import PointTable, from_arrow
 from sfumato.tracks.io.tables.wkb import encode_points
 
@@ -36,11 +37,8 @@ def rows(path: Path, reading: Reading) -> PointTable:
 
 
 def read_object(source: object, reading: Reading) -> list[tuple[str, Trace]]:
-    """A pandas, polars, DuckDB, pyarrow ... table, through the Arrow C interface."""
-    try:
-        table = pa.table(source)
-    except (pa.ArrowException, TypeError, ValueError):
-        raise InputError("That object is not a table of points.", "Give a table with one row per point.") from None
+    """A table of any library that :mod:`.kinds` knows, or of another that speaks Arrow."""
+    table = as_arrow(source)
     names = [name for name in table.column_names if not name.startswith("__index_level_")]
     return from_arrow(table.select(names), reading)
 
