@@ -173,6 +173,8 @@ class _Asked:
         if self.most is not None:
             return at_most(rows, keys, self.most, source), self.most, "stated by the holder", [], self.epsilon
         bound, spent = chosen_bound(rows_each(rows), epsilon=SHARE * self.epsilon, source=source)
+        if self.question == "counts" and self.delta is None:
+            bound = min(bound, keys)  # nobody is in more places than there are
         chosen = f"chosen from a noisy histogram, for {SHARE:g} of epsilon"
         return at_most(rows, keys, bound, source), bound, chosen, [spent], (1 - SHARE) * self.epsilon
 

@@ -3,8 +3,8 @@
 ``sf.protect(df, person="cab_id", noise_m=150)`` takes pandas, GeoPandas, polars (lazy too), DuckDB, Arrow and their kin
 (:mod:`sfumato.tracks.io.tables.kinds`). ``.frame`` has the same index, names, types and ids; of other columns only
 those named in ``keep`` are in it, because nobody knows what they tell. Whatever holds several people, file, frame,
-table or fleet, is one Arrow table here and goes through :func:`protect_arrow`; folders and clusters give their parts to the same
-:func:`~sfumato.tracks.people.engine.protect_rows`. One track is one person's, and is drawn on its own
+table or fleet, is one Arrow table here and goes through :func:`protect_arrow`; folders and clusters give their parts to
+the same :func:`~sfumato.tracks.people.engine.protect_rows`. One track is one person's, and is drawn on its own
 (:func:`~sfumato.tracks.people.noise.protect_by`).
 """
 
