@@ -143,10 +143,10 @@ class _Tellings:
         return [me.around.metres_of(near[k]) for k in evenly(len(near), _MOST_WAYS)]
 
 
-def _guesses(
+def guesses(
     people: Sequence[AttackedPerson], attacker: Attacker, asked: SuiteAsked, *, after: bool, work: bool = False
 ) -> list[FloatArray | None]:
-    """Everybody's guess."""
+    """Everybody's guess; None where nothing was released, or the attacker has nothing to go by."""
     tellings = _Tellings(people, asked, after)
     out: list[FloatArray | None] = []
     for number, one in enumerate(people):
@@ -164,7 +164,7 @@ def _moments(people: Sequence[AttackedPerson], attacker: Attacker, asked: SuiteA
     reached: list[Finding | None] = []
     for after in (False, True) if asked.before else (True,):
         shares, errors, lucky = [], [], []
-        for one, guess in zip(people, _guesses(people, attacker, asked, after=after), strict=True):
+        for one, guess in zip(people, guesses(people, attacker, asked, after=after), strict=True):
             truth = one.at_after if after else one.before.path_m
             if guess is None:
                 continue
@@ -194,9 +194,9 @@ def _places(people: Sequence[AttackedPerson], attacker: Attacker, asked: SuiteAs
     within, blind = asked.within_m, None
     reached: list[Finding | None] = []
     for after in (False, True) if asked.before else (True,):
-        guesses = _guesses(people, attacker, asked, after=after, work=goal == WORK)
+        found = guesses(people, attacker, asked, after=after, work=goal == WORK)
         truths = [one.place(goal) for one in people]
-        chosen = [(a, b, c) for a, b, c in zip(people, guesses, truths, strict=True) if c is not None]
+        chosen = [(a, b, c) for a, b, c in zip(people, found, truths, strict=True) if c is not None]
         if not any(guess is not None for _, guess, _ in chosen):
             reached.append(None)
             continue

@@ -26,9 +26,9 @@ def hours(seen: SeenTrack, told: Knowledge) -> FloatArray | None:
 
 
 def known_place(seen: SeenTrack, told: Knowledge) -> FloatArray | None:
-    """The same with the noise at known moments seen bare; None where nothing is known, or no law of the noise."""
-    chosen, law = _at_these_hours(seen, told), told.law
-    if told.known_s is None or told.known_m is None or law is None or not is_markov(law) or not chosen.size:
+    """The same with the noise at known moments seen bare; None where nothing is known."""
+    chosen, law = _at_these_hours(seen, told), told.noise(seen)
+    if told.known_s is None or told.known_m is None or not is_markov(law) or not chosen.size:
         return None
     away = np.abs(seen.slot_s[:, None] - told.known_s[None, evenly(len(told.known_s), _MOST)])
     known = np.flatnonzero(away.min(axis=1) < 300.0)
