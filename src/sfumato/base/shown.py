@@ -55,6 +55,11 @@ class ShownAnswer(Shown):
 
     __slots__ = ()
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the numbers must know: on the card, in every file, in ``to_frame().attrs``."""
+        return ()
+
     def to_dict(self) -> dict[str, object]:
         """What was found, or how it was made, as plain values."""
         raise NotImplementedError
@@ -69,6 +74,8 @@ class ShownAnswer(Shown):
                 line += ", ..."
                 break
             line += f", {text}" if line else text
+        if self.notes:
+            line += f", notes={len(self.notes)}"
         return f"{type(self).__name__}({line})"
 
     def to_frame(self, *, geometry: bool = False) -> DataFrame:

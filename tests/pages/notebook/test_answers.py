@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import get_type_hints
 
 import numpy as np
 import pytest
 from city import BOUNDS, fleet, received
+from pyarrow.csv import read_csv
+from pyarrow.parquet import read_table
 
 import sfumato as sf
+from sfumato.base.drawing.svg import escape
 from sfumato.base.errors import InputError
 from sfumato.base.shown import ShownAnswer
 from sfumato.base.things.estimated_map import EstimatedMap
@@ -21,6 +26,7 @@ from sfumato.base.things.grid import Grid
 from sfumato.tracks.adversary.audit import Audit
 from sfumato.tracks.adversary.fleet import FleetAudit
 from sfumato.tracks.aggregates.public_table import PublicTable
+from sfumato.tracks.answers.answer_files import picture, read_answer, write_answer
 from sfumato.tracks.answers.flows.pair_shares import Flows
 from sfumato.tracks.answers.received import Received
 from sfumato.tracks.answers.usefulness.utility import Utility
@@ -122,6 +128,28 @@ def test_an_answer_has_a_card_that_asks_nothing_of_any_host(name: str) -> None:
     assert "nan" not in text
     assert not re.findall(r"https?://(?!www\.w3\.org)|<script|(?:src|href)=\"(?!data:)", text)
     assert len(text) < 400_000
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_what_a_reader_must_know_goes_with_an_answer_wherever_it_goes(name: str, tmp_path: Path) -> None:
+    answer = made(name)
+    notes = answer.notes
+    assert isinstance(notes, tuple)
+    assert all(escape(one) in answer._repr_html_() for one in notes)
+    assert f"notes={len(notes)}" in repr(answer) or not notes
+    pytest.importorskip("pandas")
+    assert answer.to_frame().attrs["notes"] == list(notes)
+    if not hasattr(answer, "to_table"):
+        return
+    assert notes, "whoever can be written to a file has something that its reader must know"
+    for ending in (".csv", ".parquet", ".json"):
+        write_answer(answer, tmp_path / f"answer{ending}")
+        assert read_answer(tmp_path / f"answer{ending}").column_names == answer.to_table().column_names
+    for rows in (read_csv(tmp_path / "answer.csv"), read_table(tmp_path / "answer.parquet")):
+        assert set(rows["notes"].to_pylist()) == {" ".join(notes)}
+    assert json.loads((tmp_path / "answer.json").read_text())["notes"] == list(notes)
+    if isinstance(answer, EstimatedMap | Flows):
+        assert all(escape(one) in picture(answer) for one in notes)
 
 
 @pytest.mark.parametrize("name", VALUES)

@@ -198,7 +198,7 @@ def test_the_commands_write_movement_pictures_and_say_what_is_missing(tmp_path: 
         told = run(app, ["estimate", question, str(release), "-c", str(certificate), "-o", str(out)])
         assert told.exit_code == 0, told.output
         lines = out.read_text().splitlines()
-        assert lines[0].replace('"', "") == "quantity,unit,lag_s,quantile,value,low,high"
+        assert lines[0].replace('"', "") == "quantity,unit,lag_s,quantile,value,low,high,notes"
         assert any(f'"{unit}"' in line for line in lines)
     heat = tmp_path / "heat.svg"
     files = ["estimate", "heatmap", str(release), "-c", str(certificate)]

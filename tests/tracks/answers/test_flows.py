@@ -8,11 +8,11 @@ from city import BOUNDS, fleet, received
 
 from sfumato.base.errors import InputError
 from sfumato.base.things.traces import Trace
-from sfumato.cli.tracks.answers.estimate_options import pause_words
 from sfumato.tracks.answers.flows.origin_destination import estimate_flows
 from sfumato.tracks.answers.flows.pair_shares import Flows
 from sfumato.tracks.answers.flows.trips import count_pauses
 from sfumato.tracks.answers.intervals import poisson_interval
+from sfumato.tracks.answers.notes import pause_notes
 from sfumato.tracks.answers.received import NoiseLaw, Received
 from sfumato.tracks.priors.kernels import Matern12, White
 
@@ -142,5 +142,5 @@ def test_a_week_that_is_one_trip_is_said() -> None:
     whole, cut = (Trace(np.full(10, 47.0), np.full(10, 8.0), times, of) for of in (None, np.repeat([0, 1], 5)))
     assert [count_pauses(one) for one in (whole, cut)] == [(1, 1), (0, 2)]
     law = NoiseLaw(White(100.0), 0.0)
-    assert "1 of 1 trips have a pause" in pause_words([Received((("a", whole),), law, "independent", False)])[0]
-    assert pause_words([Received((("a", cut),), law, "independent", False)]) == []
+    assert "1 of 1 trips have a pause" in pause_notes([Received((("a", whole),), law, "independent", False)])[0]
+    assert pause_notes([Received((("a", cut),), law, "independent", False)]) == []

@@ -55,6 +55,7 @@ class EstimatedMap(ShownAnswer):
     latent_m: float
     noise_m: tuple[float, ...]
     largest_person: float
+    notes: tuple[str, ...] = ()
 
     drawn_from: ClassVar[str] = "From protected releases with the blur of the noise taken out"
 
@@ -87,4 +88,5 @@ class EstimatedMap(ShownAnswer):
             "steps_chosen_by": self.steps_by,
             "confidence": self.confidence,
             "intervals": bool(np.isfinite(self.low).any()),
+            "notes": list(self.notes),
         }

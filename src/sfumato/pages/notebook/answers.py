@@ -32,7 +32,7 @@ def _on_map(found: EstimatedMap | Flows, original: bool) -> Sheet:
     small = found.cells.cells <= MOST_OUTLINES or isinstance(found, Flows)
     parts = () if small else (averaged_matrix("share of each cell", _rows_of(found), "column (west to east)", "row"),)
     on_map = found if small else None
-    return Sheet(title, parts, _mean(found), _figures(found), folded=_notes(found), on_map=on_map)
+    return Sheet(title, parts, _mean(found), _figures(found), on_map=on_map)
 
 
 def _rows_of(found: EstimatedMap | Flows) -> FloatArray:
@@ -91,7 +91,7 @@ def _answer(found: MovingAnswer, original: bool) -> Sheet:
 def _moving(title: str, parts: Sequence[Panel], ways: Ways, *, stays: bool) -> Sheet:
     model = ways.stays_mostly_model if stays else ways.mostly_model
     drawn = tuple(part for part in parts if any(np.isfinite(line).any() for line in part.lines.values()))
-    return Sheet(title, drawn, "", _figures(ways), (MODEL,) if model else (), _notes(ways))
+    return Sheet(title, drawn, "", _figures(ways), (MODEL,) if model else ())
 
 
 def _quantiles(name: str, values: Sequence[OverPeople]) -> Panel:
@@ -110,10 +110,6 @@ def _figures(found: ShownAnswer) -> tuple[tuple[str, str], ...]:
     numbers = {k: v for k, v in found.to_dict().items() if isinstance(v, str | int | float) and v not in (True, False)}
     said = {k: v if isinstance(v, str) else plain_number(float(v), 4) for k, v in numbers.items()}
     return tuple((name.replace("_", " "), text) for name, text in said.items())
-
-
-def _notes(found: ShownAnswer) -> dict[str, Sequence[str]]:
-    return {"To note": getattr(found, "notes", ())}
 
 
 ANSWERS: Mapping[type, Callable[..., Sheet]] = {

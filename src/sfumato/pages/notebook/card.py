@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sfumato.base.drawing.panels import svg
 from sfumato.base.drawing.svg import bullets, escape
-from sfumato.pages.notebook.sheet import sheet_of
+from sfumato.pages.notebook.sheet import TO_NOTE, sheet_of
 from sfumato.tracks.answers.answer_files import picture
 
 _BOX = (
@@ -22,7 +22,8 @@ def card(value: object) -> str:
         for name, words in sheet.rows
     )
     folded = "".join(
-        f"<details><summary>{escape(title)} ({len(texts)})</summary>{bullets(texts)}</details>"
+        f"<details{' open' if title == TO_NOTE else ''}><summary>{escape(title)} ({len(texts)})</summary>"
+        f"{bullets(texts)}</details>"
         for title, texts in (sheet.folded or {}).items()
         if texts
     )

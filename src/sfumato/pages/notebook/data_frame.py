@@ -39,17 +39,22 @@ def frame(answer: ShownAnswer, *, geometry: bool = False) -> DataFrame:
     found: DataFrame
     if not geometry:
         found = table.to_pandas()
-        return found
+        return _noted(found, answer)
     geopandas = _needed("geopandas")
     if getattr(answer, "cells", None) is not None:
         drawn = with_geometry(cast(Tabled, answer))
         shapes = geopandas.GeoSeries.from_wkb(drawn["geometry"].to_pylist(), crs="EPSG:4326")
-        found = geopandas.GeoDataFrame(drawn.drop_columns(["geometry"]).to_pandas(), geometry=shapes)
-        return found
+        found = geopandas.GeoDataFrame(drawn.select(table.column_names).to_pandas(), geometry=shapes)
+        return _noted(found, answer)
     if not {"lat", "lon"} <= set(table.column_names):
         raise InputError("This answer has no place on a map.", "Leave geometry out.")
     points = geopandas.points_from_xy(table["lon"].to_numpy(), table["lat"].to_numpy(), crs="EPSG:4326")
     found = geopandas.GeoDataFrame(table.drop_columns(list(PLACES[:2])).to_pandas(), geometry=points)
+    return _noted(found, answer)
+
+
+def _noted(found: DataFrame, answer: ShownAnswer) -> DataFrame:
+    found.attrs["notes"] = list(answer.notes)
     return found
 
 

@@ -11,7 +11,7 @@ from sfumato.base.arrays import Solved
 from sfumato.base.drawing.panels import Bars, Panel
 from sfumato.base.errors import InputError
 from sfumato.base.numbers.odds import MOST_SAID, odds_words
-from sfumato.base.shown import Shown
+from sfumato.base.shown import Shown, ShownAnswer
 from sfumato.base.things.channel import Channel
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import format_duration, format_length
@@ -31,6 +31,7 @@ from sfumato.tracks.people.preview import Preview
 from sfumato.tracks.people.results import ProtectedFleet
 
 PRIVATE = "Private: computed from the original."
+TO_NOTE = "To note"
 _MOST_PEOPLE = 60
 
 
@@ -38,8 +39,15 @@ def sheet_of(value: object, *, original: bool = False) -> Sheet:
     """The sheet of whatever can be shown; ``original`` draws it beside a release."""
     for kind, made in {**_SHEETS, **ANSWERS}.items():
         if isinstance(value, kind):
-            return made(value, original)
+            return _noted(made(value, original), value)
     raise InputError(f"There is no picture of a {type(value).__name__}.", "Show a trace, release, channel or audit.")
+
+
+def _noted(sheet: Sheet, value: object) -> Sheet:
+    """With what its answer says to note, unless the sheet says it already."""
+    if not isinstance(value, ShownAnswer) or not value.notes or sheet.folded is not None:
+        return sheet
+    return replace(sheet, folded={TO_NOTE: value.notes})
 
 
 def _trace(trace: Trace, original: bool) -> Sheet:
@@ -148,7 +156,7 @@ def _fleet_audit(found: FleetAudit, original: bool) -> Sheet:
     )
     one = found.worst
     rows = (("people", f"{found.people}"), ("attacked", f"{len(found.persons)}"), ("worst off", str(one.person or "-")))
-    return Sheet("An audit of people", (panel,), one.audit.verdict, rows, (PRIVATE,), {"To note": found.notes})
+    return Sheet("An audit of people", (panel,), one.audit.verdict, rows, (PRIVATE,), {TO_NOTE: found.notes})
 
 
 def _comparison(found: Comparison, original: bool) -> Sheet:
@@ -187,7 +195,7 @@ def _utility(found: Utility, original: bool) -> Sheet:
     away = f"Half of the {found.points} points lie within {format_length(found.error_m)} of the truth."
     words = [(row.name, f"{error_words(row)} (naive → corrected)") for row in rows]
     notes = [*found.notes, *sorted({row.note for row in found.measures if row.note})]
-    return Sheet("How useful a release is", (bars,) if rows else (), away, tuple(words), (PRIVATE,), {"To note": notes})
+    return Sheet("How useful a release is", (bars,) if rows else (), away, tuple(words), (PRIVATE,), {TO_NOTE: notes})
 
 
 def _preview(found: Preview, original: bool) -> Sheet:
@@ -205,7 +213,7 @@ def _preview(found: Preview, original: bool) -> Sheet:
         (format_length(one.noise_m), f"{odds_words(one.odds) or '-'} at {radius}; {odds:g} : 1 at {own}")
         for one, own in zip(choices, kept, strict=True)
     ]
-    folded = {"What can be had together": [one.sentence for one in found.wishes], "To note": found.notes}
+    folded = {"What can be had together": [one.sentence for one in found.wishes], TO_NOTE: found.notes}
     promise = "Nothing was released. Each row: a size of the noise, and the odds between two places so far apart."
     return Sheet("A preview of releases", (panel,) if drawn else (), promise, tuple(rows), (PRIVATE,), folded)
 

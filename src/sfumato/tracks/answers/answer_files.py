@@ -1,12 +1,14 @@
 """Answers as files: CSV, Parquet, GeoParquet, JSON or GeoJSON by the ending of the name; and as a picture (SVG).
 
-Whole or not at all. The picture shows cells, darker where more people are, or the strongest flows. It asks nobody.
+Whole or not at all. What a reader must know goes with it: as the column ``notes`` (the same in every row; in a table of
+more than 10,000 rows in its first), as ``notes`` of JSON, and in the picture's description. The picture shows cells,
+darker where more people are, or the strongest flows. It asks nobody.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -23,6 +25,8 @@ from sfumato.base.files import write_text, write_whole
 from sfumato.base.things.estimated_map import MapCells
 from sfumato.tracks.answers.maps.cells import Rings, beside, geometry, line_wkb, outlines, wkb
 
+NOTES = "notes"
+NOTED_ROWS = 10_000
 ENDINGS = (".csv", ".parquet", ".geoparquet", ".json", ".geojson")
 PLACES = ("lat", "lon", "from_lat", "from_lon", "to_lat", "to_lon")  # said by the geometry
 
@@ -37,14 +41,29 @@ class Tabled(Protocol):
         """How it was made."""
 
 
+def notes_of_answer(answer: object) -> tuple[str, ...]:
+    """What a reader must know of an answer of any kind; nothing where it says nothing."""
+    said: tuple[str, ...] = getattr(answer, NOTES, ())
+    return said
+
+
+def _noted(table: pa.Table, notes: Sequence[str]) -> pa.Table:
+    """The table with its notes as a column, where there are any."""
+    if not notes or not table.num_rows:
+        return table
+    first = 1 if table.num_rows > NOTED_ROWS else table.num_rows
+    column = pa.array([" ".join(notes)] * first + [None] * (table.num_rows - first), pa.string())
+    return table.append_column(NOTES, column)
+
+
 def write_answer(answer: Tabled, path: str | Path) -> None:
     """Write an answer; GeoJSON and GeoParquet draw cells as polygons and flows as lines, and know no other answers."""
-    target = Path(path)
+    target, notes = Path(path), notes_of_answer(answer)
     writers: Mapping[str, Callable[[Path], None]] = {
-        ".csv": lambda beside: pyarrow.csv.write_csv(answer.to_table(), beside),
-        ".parquet": lambda beside: pyarrow.parquet.write_table(answer.to_table(), beside),
+        ".csv": lambda beside: pyarrow.csv.write_csv(_noted(answer.to_table(), notes), beside),
+        ".parquet": lambda beside: pyarrow.parquet.write_table(_noted(answer.to_table(), notes), beside),
         ".geoparquet": lambda beside: pyarrow.parquet.write_table(with_geometry(answer), beside),
-        ".json": lambda beside: _text(beside, {**answer.to_dict(), "rows": answer.to_table().to_pylist()}),
+        ".json": lambda beside: _text(beside, _document(answer)),
         ".geojson": lambda beside: _text(beside, _features(answer)),
     }
     check_ending(target)
@@ -52,7 +71,12 @@ def write_answer(answer: Tabled, path: str | Path) -> None:
 
 
 def read_answer(path: Path) -> pa.Table:
-    """The rows of a file that :func:`write_answer` wrote (of GeoJSON without the places, which are its geometry)."""
+    """The rows of a file that :func:`write_answer` wrote, without notes (of GeoJSON without places: its geometry)."""
+    table = _rows_of(path)
+    return table.drop_columns([NOTES]) if NOTES in table.column_names else table
+
+
+def _rows_of(path: Path) -> pa.Table:
     check_ending(path)
     try:
         if path.suffix == ".csv":
@@ -77,8 +101,13 @@ def _text(path: Path, value: object) -> None:
     path.write_text(json.dumps(jsonable(value), allow_nan=False), encoding="utf-8")
 
 
+def _document(answer: Tabled) -> dict[str, object]:
+    return {**answer.to_dict(), NOTES: list(notes_of_answer(answer)), "rows": answer.to_table().to_pylist()}
+
+
 def _features(answer: Tabled) -> dict[str, object]:
-    rows = answer.to_table().to_pylist()
+    notes = notes_of_answer(answer)
+    rows = _noted(answer.to_table(), notes).to_pylist()
     if _is_of_pairs(answer):
         drawn = [_line(*_ends(row)) for row in rows]
     else:
@@ -87,12 +116,12 @@ def _features(answer: Tabled) -> dict[str, object]:
         {"type": "Feature", "geometry": one, "properties": {name: row[name] for name in row if name not in PLACES}}
         for one, row in zip(drawn, rows, strict=True)
     ]
-    return {"type": "FeatureCollection", "features": made}
+    return {"type": "FeatureCollection", NOTES: list(notes), "features": made}
 
 
 def with_geometry(answer: Tabled) -> pa.Table:
     """GeoParquet 1.0: the table and a column ``geometry`` of well-known binary."""
-    table = answer.to_table()
+    table = _noted(answer.to_table(), notes_of_answer(answer))
     if _is_of_pairs(answer):
         blobs, kinds = [line_wkb(*_ends(row)) for row in table.to_pylist()], ["LineString", "Point"]
     else:
@@ -174,7 +203,7 @@ def picture(answer: Pictured) -> str:
         *body,
         scale_bar(10, height - 10, sheet.metres_per_px, WIDTH / 4),
         title=title,
-        about=f"{answer.drawn_from}; darker is more.",
+        about=" ".join([f"{answer.drawn_from}; darker is more.", *notes_of_answer(answer)]),
         xmlns="http://www.w3.org/2000/svg",
         font_family="sans-serif",
         font_size=12,

@@ -131,14 +131,6 @@ def receive_each(releases: Sequence[Path], certificates: Sequence[Path]) -> list
     return [receive(release, one) for release, one in zip(releases, documents, strict=True)]
 
 
-SEEDED = "A simulation: a release was drawn from a seed, so whoever knows it can take the noise out altogether."
-
-
-def seed_words(received: Sequence[Received]) -> list[str]:
-    """A line where a release was drawn from a seed."""
-    return [SEEDED] if any(one.simulation for one in received) else []
-
-
 def received_all(received: Sequence[Received | Pair]) -> list[Received]:
     """Releases received already, and pairs of a release and its certificate, which are received now."""
     if isinstance(received, Received):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from sfumato.base.things.grid import Grid
 from sfumato.base.units import bounds_deg, count_of, format_length, length_m
 from sfumato.cli import command_of
 from sfumato.cli.output import print_json
-from sfumato.cli.tracks.answers.estimate_options import MapQuestion, pause_words
+from sfumato.cli.tracks.answers.estimate_options import MapQuestion
 from sfumato.cli.tracks.answers.estimate_reports import map_of_reports
 from sfumato.cli.tracks.answers.estimate_ways import WAYS
 from sfumato.tracks.answers.answer_files import check_ending, write_answer, write_picture
@@ -25,12 +25,10 @@ from sfumato.tracks.answers.flows.origin_destination import USUAL_STEPS as FLOWS
 from sfumato.tracks.answers.flows.origin_destination import estimate_flows
 from sfumato.tracks.answers.flows.pair_shares import Flows
 from sfumato.tracks.answers.maps.areas import Areas
-from sfumato.tracks.answers.maps.heatmap import BY_PEOPLE, estimate_heatmap
 from sfumato.tracks.answers.maps.heatmap import USUAL_STEPS as HEATMAP_STEPS
-from sfumato.tracks.answers.received import receive_each, seed_words
+from sfumato.tracks.answers.maps.heatmap import estimate_heatmap
+from sfumato.tracks.answers.received import receive_each
 
-SMOOTHER_THAN_COUNTING = 2  # steps
-MOSTLY_ONE = 0.3  # of the points
 MEANING = (
     "Corrected for noise whose law is on the certificate; nobody's own place is any less hidden. Intervals are for the "
     "shares of people like these over the released period; they do not say that cells finer than the noise can be told "
@@ -52,13 +50,13 @@ def heatmap(asked: HeatmapQuestion) -> None:
     """``lat, lon, share, low, high`` for every cell, 500 m wide if unsaid."""
     if asked.channel:
         found = map_of_reports(asked, asked.channel)
-        _tell(found, asked, found.points, "report", 0)
+        _tell(found, asked, found.points, "report")
         return
     check_ending(asked.output)
     received = receive_each(asked.release, asked.certificate)
     with progress("Taking the blur out", HEATMAP_STEPS, quiet=asked.json) as step:
         found = estimate_heatmap(received, **_cells(asked, "500m"), weight=_weight(asked.weight), on_step=step)
-    _tell(found, asked, found.points, "point", found.outside, seed_words(received))
+    _tell(found, asked, found.points, "point")
 
 
 def flows(asked: MapQuestion) -> None:
@@ -67,7 +65,7 @@ def flows(asked: MapQuestion) -> None:
     received = receive_each(asked.release, asked.certificate)
     with progress("Taking the blur out of both ends", FLOWS_STEPS, quiet=asked.json) as step:
         found = estimate_flows(received, **_cells(asked, "1500m"), on_step=step)
-    _tell(found, asked, found.trips, "trip", found.outside, [*pause_words(received), *seed_words(received)])
+    _tell(found, asked, found.trips, "trip")
 
 
 QUESTIONS: dict[str, tuple[str, Callable[..., None]]] = {
@@ -91,9 +89,7 @@ def register(app: typer.Typer) -> None:
     app.add_typer(questions, name="estimate")
 
 
-def _tell(
-    found: EstimatedMap | Flows, asked: MapQuestion, count: int, thing: str, outside: int, notes: Sequence[str] = ()
-) -> None:
+def _tell(found: EstimatedMap | Flows, asked: MapQuestion, count: int, thing: str) -> None:
     things, whose = f"{thing}s", "1 person" if found.people == 1 else f"{found.people} people"
     if asked.output is not None:
         write_answer(found, asked.output)
@@ -110,22 +106,10 @@ def _tell(
         f"{count_of(count, thing)} of {whose}, {_words(found)}, worked out on cells of "
         f"{format_length(found.latent_m)} in {steps} ({found.steps_by}).",
         f"The correction moves {100 * moved:.1f} % of the map, compared with counting released {things}.",
-        f"Intervals of {100 * found.confidence:g} % over people."
-        if np.isfinite(found.low).any()
-        else "No intervals: they are over people, and there are too few here.",
+        *([f"Intervals of {100 * found.confidence:g} % over people."] if np.isfinite(found.low).any() else []),
+        *found.notes,
+        MEANING,
     ]
-    if isinstance(found, EstimatedMap) and found.steps_by == BY_PEOPLE and found.steps <= SMOOTHER_THAN_COUNTING:
-        lines.append(
-            "People left out look so unlike the others that the map is smoother than counting: it is one of people "
-            "like these; counting may come nearer to these."
-        )
-    if found.people > 1 and found.largest_person > MOSTLY_ONE:
-        lines.append(
-            f"One person has {100 * found.largest_person:.0f} % of the {things}: the map is mostly of that person."
-        )
-    if outside:
-        lines.append(f"{outside} {things} lie outside the rectangle and were left out.")
-    lines += [*notes, MEANING]
     lines += [f"Written: {path}" for path in written.values() if path]
     typer.echo("\n".join(lines))
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import typer
-
-from sfumato.tracks.answers.flows.trips import count_pauses
-from sfumato.tracks.answers.received import Received
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +39,3 @@ class MapQuestion(Question):
         None, "--bounds", help="south,west,north,east in degrees; by default where the release is."
     )
     picture: Path | None = typer.Option(None, help="Draw the answer as a file ending in .svg.")
-
-
-def pause_words(received: Sequence[Received]) -> list[str]:
-    """A line where trips have long pauses in them: whoever gave no segments has whole weeks for trips."""
-    counts = [count_pauses(trace) for one in received for _, trace in one.people]
-    with_pauses, trips = (sum(one[part] for one in counts) for part in (0, 1))
-    if not with_pauses:
-        return []
-    return [
-        f"{with_pauses} of {trips} trips have a pause of more than an hour in them. A trip is one segment of a track; "
-        "a table of people tells trips apart by a column called segment (protect --column segment=NAME)."
-    ]

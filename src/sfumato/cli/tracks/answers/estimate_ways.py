@@ -15,10 +15,10 @@ from sfumato.base.things.estimated_map import LEAST_PEOPLE
 from sfumato.base.units import duration_s, format_duration, format_length
 from sfumato.cli import command_of
 from sfumato.cli.output import print_json
-from sfumato.cli.tracks.answers.estimate_options import Question, pause_words
+from sfumato.cli.tracks.answers.estimate_options import Question
 from sfumato.tracks.answers.answer_files import check_ending, write_answer
 from sfumato.tracks.answers.intervals import OverPeople
-from sfumato.tracks.answers.received import receive_each, seed_words
+from sfumato.tracks.answers.received import receive_each
 from sfumato.tracks.answers.ways.displacement import Displacements
 from sfumato.tracks.answers.ways.drawn_ways import (
     QUANTILES,
@@ -29,19 +29,6 @@ from sfumato.tracks.answers.ways.drawn_ways import (
     estimate_distances,
     estimate_speeds,
     estimate_stays,
-)
-from sfumato.tracks.answers.ways.movement import LEAST_ALIKE, MOSTLY_MODEL
-
-UNBIASED = (
-    "Squares are exact on average: the noise's share is subtracted. A negative one says that noise hides the answer."
-)
-MODEL = (
-    "MOSTLY THE MODEL: the release tells {told}, where at least {least} are needed. These numbers say how the fitted "
-    "kernel moves, not how these people did: it knows no stays, and people who mostly stay look restless in it."
-)
-DRAWN = (
-    "Read off paths drawn given the release, under a kernel fitted to it; the release tells {told} (under {least} this "
-    "would be called mostly the model)."
 )
 
 
@@ -78,23 +65,10 @@ def answer_ways(question: str, asked: Question, **wishes: Sequence[float]) -> No
         print_json({"ok": True, "confidence": asked.confidence, **answer.to_dict(), **written})
         return
     typer.echo(_whose(ways.people, asked.confidence))
-    for line in [*seed_words(received), *([] if squares is None else _squares(squares)), *_LINES[question](ways)]:
+    for line in [*([] if squares is None else _squares(squares)), *_LINES[question](ways), *answer.notes]:
         typer.echo(line)
-    for line in pause_words(received) if question == "distances" else []:
-        typer.echo(line)
-    typer.echo(_by_whom(ways, stays=question == "stays"))
     if asked.output is not None:
         typer.echo(f"Written: {asked.output}")
-
-
-def _by_whom(ways: Ways, *, stays: bool) -> str:
-    """Whether the release tells the answer or the model does, and how much of what was told."""
-    told = [("the squared steps", ways.told, MOSTLY_MODEL), ("the length", ways.length_told, LEAST_ALIKE)]
-    if stays:
-        told.append(("the stays", ways.stays_told, LEAST_ALIKE))
-    words = MODEL if (ways.stays_mostly_model if stays else ways.mostly_model) else DRAWN
-    shares = ", ".join(f"{100 * share:.0f} % of {what}" for what, share, _ in told)
-    return words.format(told=shares, least=", ".join(f"{100 * least:.0f} %" for *_, least in told))
 
 
 def _whose(people: int, confidence: float) -> str:
@@ -115,7 +89,7 @@ def _squares(found: Displacements) -> list[str]:
         _row(f"mean squared displacement in {format_duration(lag)}", one, "km²", 1e6)
         for lag, one in zip(found.lags_s, found.squared_m2, strict=True)
     ]
-    return [*rows, _row("squared radius of gyration of a track", found.gyration_m2, "km²", 1e6), UNBIASED]
+    return [*rows, _row("squared radius of gyration of a track", found.gyration_m2, "km²", 1e6)]
 
 
 def _spread(label: str, found: tuple[OverPeople, ...], unit: str, scale: float = 1.0) -> list[str]:

@@ -27,10 +27,6 @@ if TYPE_CHECKING:
     from sfumato.tracks.people.results import ProtectedFleet
 
 _TABLES = (".csv", ".parquet", ".json")
-LIVE = (
-    "Each place is the likeliest given what was released by then; the circle (radius_68_m) holds the true one 68 times "
-    "in 100, as far as people move like the fitted kernel. Computed from the release and its certificate alone."
-)
 
 
 def smooth_release(done: Protected | ProtectedFleet, document: Mapping[str, object], *, quiet: bool) -> SmoothTracks:
@@ -119,11 +115,11 @@ def write_live(release: Path, certificate: Path, output: Path, *, json: bool) ->
         made = live_circles(release, certificate, step=step)
     write_answer(made, output)
     if json:
-        print_json({"ok": True, "output": str(output), **made.to_dict(), "meaning": LIVE})
+        print_json({"ok": True, "output": str(output), **made.to_dict(), "meaning": made.notes[0]})
         return
     typer.echo(f"{count_of(len(made.people), 'track')}, as known at each moment.")
     typer.echo(f"Half of the circles are wider than {format_length(made.median_radius_m)} in radius.")
-    typer.echo(LIVE)
+    typer.echo(made.notes[0])
     typer.echo(f"Written: {output}")
 
 

@@ -37,6 +37,7 @@ from sfumato.tracks.answers.intervals import people_interval, poisson_interval
 from sfumato.tracks.answers.maps.areas import Areas
 from sfumato.tracks.answers.maps.cells import AskedCells, Bounds, Cells, Reporting, Window, asked_for
 from sfumato.tracks.answers.maps.offsets import Aligned, align, units_of
+from sfumato.tracks.answers.notes import crowd_notes, release_notes
 from sfumato.tracks.answers.received import (
     NoiseLaw,
     Pair,
@@ -102,6 +103,8 @@ def estimate_flows(
             f"Use larger cells (square ones of {WIDE * noise_m:.0f} m and more can be any number), or a smaller "
             "rectangle (--bounds south,west,north,east).",
         )
+    largest = largest_share(trips.person)
+    notes = release_notes(received, trips=True) + crowd_notes(len(people), largest, "trips", trips.outside)
     return Flows(
         cells=asked.cells,
         grid=asked.grid,
@@ -118,7 +121,8 @@ def estimate_flows(
         steps=found.steps,
         steps_by=found.steps_by,
         latent_m=found.latent_m,
-        largest_person=largest_share(trips.person),
+        largest_person=largest,
+        notes=tuple(notes),
     )
 
 

@@ -42,6 +42,7 @@ class Flows(ShownAnswer):
     steps_by: str
     latent_m: float
     largest_person: float
+    notes: tuple[str, ...] = ()
 
     drawn_from: ClassVar[str] = EstimatedMap.drawn_from
 
@@ -106,4 +107,5 @@ class Flows(ShownAnswer):
             "steps_chosen_by": self.steps_by,
             "confidence": self.confidence,
             "intervals": bool(np.isfinite(self.lows).any()),
+            "notes": list(self.notes),
         }

@@ -21,6 +21,7 @@ from sfumato.tracks.answers.maps.areas import Areas
 from sfumato.tracks.answers.maps.cells import Bounds, Window, asked_for
 from sfumato.tracks.answers.maps.deconvolution import Spread, fit_density
 from sfumato.tracks.answers.maps.offsets import Unit, align, count_on, units_of
+from sfumato.tracks.answers.notes import crowd_notes, release_notes
 from sfumato.tracks.answers.received import (
     NoiseLaw,
     Pair,
@@ -41,6 +42,11 @@ STEPS_FOR_ONE = 50
 BY_DAYS, BY_PEOPLE = "likelihood of days left out", "likelihood of people left out"
 FIXED = "fixed: one person's few days leave nothing to judge by"
 USUAL_STEPS = 60  # for a progress bar
+SMOOTHER_THAN_COUNTING = 2  # steps
+SMOOTHER = (
+    "People left out look so unlike the others that the map is smoother than counting: it is one of people like "
+    "these; counting may come nearer to these."
+)
 
 
 def estimate_heatmap(
@@ -94,6 +100,11 @@ def estimate_heatmap(
         lost = reporting.shares(found.again) - share
         common = _shifted_by(latent, window, laid.common_m2, reporting.shares)
         low, high = people_interval(share, found.without, len(people), confidence, bias=lost, more=common)
+    by = (BY_PEOPLE if days is by_people else BY_DAYS) if found.judged else FIXED
+    largest = largest_share([unit.person for unit in units], [float(unit.mass.sum()) for unit in units])
+    notes = release_notes(received) + crowd_notes(len(people), largest, "points", outside)
+    if by == BY_PEOPLE and steps <= SMOOTHER_THAN_COUNTING:
+        notes.append(SMOOTHER)
     return EstimatedMap(
         cells=asked.cells,
         grid=asked.grid,
@@ -107,10 +118,11 @@ def estimate_heatmap(
         points=sum(one.points for one in received),
         outside=outside,
         steps=steps,
-        steps_by=(BY_PEOPLE if days is by_people else BY_DAYS) if found.judged else FIXED,
+        steps_by=by,
         latent_m=window.latent_m[0],
         noise_m=tuple(law.noise_m for law in laws),
-        largest_person=largest_share([unit.person for unit in units], [float(unit.mass.sum()) for unit in units]),
+        largest_person=largest,
+        notes=tuple(notes),
     )
 
 

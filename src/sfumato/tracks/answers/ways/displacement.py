@@ -30,6 +30,9 @@ from sfumato.tracks.places.globe import surface
 LAGS_S = (60.0, 600.0, 3600.0)
 LAG_WIDTH = 0.1  # a pair counts for lags within a tenth of its own
 _MOST = 1500  # points of one track in a mean over all pairs
+UNBIASED = (
+    "Squares are exact on average: the noise's share is subtracted. A negative one says that noise hides the answer."
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -40,6 +43,11 @@ class Displacements(ShownAnswer):
     squared_m2: tuple[OverPeople, ...]
     gyration_m2: OverPeople
     people: int
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How squares are to be read."""
+        return (UNBIASED,)
 
     def to_dict(self) -> dict[str, object]:
         """For ``--json``."""

@@ -25,6 +25,7 @@ from sfumato.base.randomness import Random, Randomness, randomness
 from sfumato.base.shown import ShownAnswer
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.answers.intervals import OverPeople, Sample, quantiles_over_people, ratio_over_people
+from sfumato.tracks.answers.notes import release_notes
 from sfumato.tracks.answers.received import NoiseLaw, Pair, Person, Received, is_recorded, people_of, received_all
 from sfumato.tracks.answers.ways.displacement import LAGS_S, Displacements, estimate_displacements
 from sfumato.tracks.answers.ways.movement import (
@@ -41,6 +42,14 @@ from sfumato.tracks.answers.ways.smooth_tracks import path_by_time, with_interva
 DRAWS = 20
 QUANTILES = (0.1, 0.5, 0.9)
 STAY_RADIUS_M, STAY_S = 200.0, 300.0
+MODEL = (
+    "MOSTLY THE MODEL: the release tells {told}, where at least {least} are needed. These numbers say how the fitted "
+    "kernel moves, not how these people did: it knows no stays, and people who mostly stay look restless in it."
+)
+DRAWN = (
+    "Read off paths drawn given the release, under a kernel fitted to it; the release tells {told} (under {least} this "
+    "would be called mostly the model)."
+)
 _PATH = ("length_m", "trips", "time_s", "stays", "stay_s", "recorded_m", "recorded_s")
 NAMES = (*_PATH, "likeliest_m", "likeliest_stays", "likeliest_stay_s", "told")
 
@@ -65,6 +74,20 @@ class Ways(ShownAnswer):
     length_told: float
     stays_told: float
     people: int
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Whether the release tells the answer or the model does."""
+        return (self.told_words(stays=True),)
+
+    def told_words(self, *, stays: bool) -> str:
+        """Whether the release tells the answer or the model does, and how much of what was told."""
+        told = [("the squared steps", self.told, MOSTLY_MODEL), ("the length", self.length_told, LEAST_ALIKE)]
+        if stays:
+            told.append(("the stays", self.stays_told, LEAST_ALIKE))
+        words = MODEL if (self.stays_mostly_model if stays else self.mostly_model) else DRAWN
+        shares = ", ".join(f"{100 * share:.0f} % of {what}" for what, share, _ in told)
+        return words.format(told=shares, least=", ".join(f"{100 * least:.0f} %" for *_, least in told))
 
     @property
     def speed_quantiles_m_s(self) -> tuple[float, ...]:
@@ -263,10 +286,18 @@ class MovingAnswer(ShownAnswer):
     question: str
     squares: Displacements | None
     ways: Ways
+    of_release: tuple[str, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What holds for the releases, for squares, and for what is read off paths."""
+        squares = () if self.squares is None else self.squares.notes
+        return (*self.of_release, *squares, self.ways.told_words(stays=self.question == "stays"))
 
     def to_dict(self) -> dict[str, object]:
         """Everything that was found."""
-        return {**({} if self.squares is None else self.squares.to_dict()), **self.ways.to_dict()}
+        squares = {} if self.squares is None else self.squares.to_dict()
+        return {**squares, **self.ways.to_dict(), "notes": list(self.notes)}
 
     def to_table(self) -> pa.Table:
         """``quantity, unit, lag_s, quantile, value, low, high``: only what the question asks."""
@@ -310,17 +341,20 @@ def estimate_distances(
     every = received_all(received)
     confidence, each = asked.get("confidence", 0.9), asked.get("each_release_a_person", False)
     squares = estimate_displacements(every, lags_s=lags_s, confidence=confidence, each_release_a_person=each)
-    return MovingAnswer("distances", squares, estimate_ways(every, **asked))
+    notes = tuple(release_notes(every, trips=True))
+    return MovingAnswer("distances", squares, estimate_ways(every, **asked), notes)
 
 
 def estimate_speeds(received: Sequence[Received | Pair], **asked: Unpack[PathsAsked]) -> MovingAnswer:
     """How fast, from paths drawn given the release."""
-    return MovingAnswer("speeds", None, estimate_ways(received, **asked))
+    every = received_all(received)
+    return MovingAnswer("speeds", None, estimate_ways(every, **asked), tuple(release_notes(every)))
 
 
 def estimate_stays(received: Sequence[Received | Pair], **asked: Unpack[PathsAsked]) -> MovingAnswer:
     """How many stays and how long, from paths drawn given the release."""
-    return MovingAnswer("stays", None, estimate_ways(received, **asked))
+    every = received_all(received)
+    return MovingAnswer("stays", None, estimate_ways(every, **asked), tuple(release_notes(every)))
 
 
 def _row(

@@ -64,6 +64,11 @@ class SmoothTracks(ShownAnswer):
         """``lat, lon, time, segment``, and ``id`` where people have one."""
         return people_table(self.people)
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a smooth track is."""
+        return (MEANING,)
+
     def to_dict(self) -> dict[str, object]:
         """How much there is."""
         return {"people": len(self.people), "points": sum(len(trace) for _, trace in self.people)}
