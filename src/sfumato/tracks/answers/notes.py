@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from sfumato.base.things.estimated_map import LEAST_PEOPLE
+from sfumato.base.things.traces import Trace
 from sfumato.base.units import count_of
-from sfumato.tracks.answers.flows.trips import count_pauses
 from sfumato.tracks.answers.received import Received
 
 SEEDED = "A simulation: a release was drawn from a seed, so whoever knows it can take the noise out altogether."
 MOSTLY_ONE = 0.3  # of the points
+PAUSE_S = 3600.0
 
 
 def release_notes(received: Sequence[Received], *, trips: bool = False) -> list[str]:
@@ -40,3 +43,10 @@ def pause_notes(received: Sequence[Received]) -> list[str]:
         f"{with_pauses} of {trips} trips have a pause of more than an hour in them. A trip is one segment of a track; "
         "a table of people tells trips apart by a column called segment (protect --column segment=NAME)."
     ]
+
+
+def count_pauses(trace: Trace) -> tuple[int, int]:
+    """How many segments have a pause of more than an hour in them, of how many: those are hardly one trip each."""
+    order = np.lexsort((trace.times_s, trace.segment))
+    long = (np.diff(trace.times_s[order]) > PAUSE_S) & (np.diff(trace.segment[order]) == 0)
+    return len(np.unique(trace.segment[order][1:][long])), trace.segments

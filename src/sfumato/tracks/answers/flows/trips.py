@@ -97,7 +97,7 @@ def end_blocks(at: FloatArray, epsilon: float, height: float, width: float, firs
 
 
 REACH = 3.0  # noises
-LEAST_TRIP_S, PAUSE_S = 1.0, 3600.0
+LEAST_TRIP_S = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -169,13 +169,6 @@ def segment_ends(trace: Trace) -> tuple[IntArray, IntArray]:
     end = np.r_[start[1:], len(order)] - 1
     lasting = trace.times_s[order[end]] - trace.times_s[order[start]] >= LEAST_TRIP_S
     return order[start[lasting]], order[end[lasting]]
-
-
-def count_pauses(trace: Trace) -> tuple[int, int]:
-    """How many segments have a pause of more than an hour in them, of how many: those are hardly one trip each."""
-    order = np.lexsort((trace.times_s, trace.segment))
-    long = (np.diff(trace.times_s[order]) > PAUSE_S) & (np.diff(trace.segment[order]) == 0)
-    return len(np.unique(trace.segment[order][1:][long])), trace.segments
 
 
 def trips_of(
