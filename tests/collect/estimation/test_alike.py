@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sfumato.base.things.grid import Grid
-from sfumato.collect.estimation import Tally, intervals, linear, log_smooth
+from sfumato.collect.estimation import Tally, intervals, log_smooth, uncertainty
 from sfumato.collect.estimation.tally import alike
 from sfumato.collect.loop.loop import Rules, first_channel, next_channel
 
@@ -47,7 +47,7 @@ def test_the_channels_that_differ_least_are_put_together(following):
 def test_intervals_from_groups_are_those_of_every_channel(following, monkeypatch, reporting):
     smooth = log_smooth(following)
     each = intervals(following, smooth=smooth, reporting=reporting)
-    monkeypatch.setattr(linear, "_EACH_UP_TO", 0)
+    monkeypatch.setattr(uncertainty, "_EACH_UP_TO", 0)
     groups = intervals(following, smooth=smooth, reporting=reporting)
     assert groups.linear is not None
     assert len(groups.linear.channels) == 5 < len(each.linear.channels)
