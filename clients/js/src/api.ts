@@ -180,6 +180,17 @@ export interface ChannelAnswer {
   due_at_s: number | null;
 }
 
+/** One report of each person instead of one in every round: what that costs, and what its map tells. */
+export interface CheaperView {
+  reporting: "once" | "once-per-epoch";
+  epoch_cycles: number | null;
+  epsilon_together_per_km: number;
+  width_m: number | null;
+  round_width_m: number | null;
+  words: string;
+  areas_svg: string;
+}
+
 /** Whether the cycle was closed, and why. */
 export interface CloseAnswer {
   ok: boolean;
@@ -589,6 +600,11 @@ export interface PlanView {
   finer: WidthView[];
   words: string;
   map_words: string;
+  reports_each: number;
+  epsilon_together_per_km: number;
+  together_words: string;
+  areas_svg: string;
+  cheaper: CheaperView[];
   advice: string[];
 }
 

@@ -117,7 +117,7 @@ def test_a_campaign_that_hides_nothing_still_has_its_page(town: TestClient, monk
     create(town, "open", beta_per_m=10.0)
     page = town.get("/campaigns/open")
     assert page.status_code == 200
-    assert "more than 10 to the power of" in page.text
+    assert "by a factor of 10^" in page.text
 
 
 def test_an_error_never_repeats_what_was_sent(town: TestClient) -> None:

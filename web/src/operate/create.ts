@@ -3,6 +3,7 @@ import type {
   CampaignAnswer,
   CampaignRequest,
   CampaignsAnswer,
+  CheaperView,
   PlanAnswer,
   PlanView,
 } from "../../../clients/js/src/api.js";
@@ -10,6 +11,7 @@ import { button, byId, element } from "../dom.js";
 import { type Area, DrawMap } from "./draw_map.js";
 import { choice, endOfDay, LANGUAGES, labelled, NOTICE, noticeFields, number, slug, text, valuesOf } from "./fields.js";
 import { attempt, card, show } from "./frame.js";
+import { overWeeks } from "./over_weeks.js";
 import { ask, Refused } from "./session.js";
 import { count, decimal, length, say } from "./words.js";
 
@@ -64,7 +66,17 @@ export async function create(): Promise<void> {
   const reporting = choice([
     ["once", say("once")],
     ["every-cycle", say("every_cycle")],
+    ["once-per-epoch", say("once_per_epoch")],
   ]);
+  const epoch = number("4", { min: "2", max: "100000", step: "1", required: "" });
+  const epochField = labelled("epoch", epoch);
+  const epochs = () => (reporting.value === "once-per-epoch" ? { epoch_cycles: epoch.valueAsNumber } : {});
+  const paced = () => {
+    epochField.hidden = reporting.value !== "once-per-epoch";
+    epoch.disabled = epochField.hidden;
+  };
+  reporting.addEventListener("change", paced);
+  paced();
   const cycle = choice(
     [
       [String(HOUR), say("an_hour")],
@@ -86,7 +98,7 @@ export async function create(): Promise<void> {
   };
   const grid = () => ({ ...area()!, cell_size_m: cell.valueAsNumber });
   const wanted = () =>
-    area() === null || ![cell, epsilon, people, days].every((field) => field.checkValidity())
+    area() === null || ![cell, epsilon, people, days, epoch].every((field) => field.checkValidity())
       ? null
       : {
           grid: grid(),
@@ -95,8 +107,15 @@ export async function create(): Promise<void> {
           after_s: days.valueAsNumber * 24 * HOUR,
           cycle_duration_s: Number(cycle.value),
           reporting: reporting.value,
+          ...epochs(),
         };
-  const plan = planner(planBox, wanted, () => cell.valueAsNumber);
+  const take = (one: CheaperView) => {
+    reporting.value = one.reporting;
+    if (one.epoch_cycles !== null) epoch.value = String(one.epoch_cycles);
+    paced();
+    plan();
+  };
+  const plan = planner(planBox, wanted, () => cell.valueAsNumber, take);
   const priced = () => {
     own.hidden = cost.value !== "";
     if (cost.value) epsilon.value = cost.value;
@@ -128,7 +147,8 @@ export async function create(): Promise<void> {
   for (const side of SIDES) sides[side].addEventListener("change", typed);
   cell.addEventListener("change", () => map.cells(cell.valueAsNumber));
   map.cells(500);
-  for (const field of [cell, cost, epsilon, people, days, reporting, cycle]) field.addEventListener("change", plan);
+  for (const field of [cell, cost, epsilon, people, days, reporting, epoch, cycle])
+    field.addEventListener("change", plan);
   let named = false;
   name.addEventListener("input", () => (named = name.value !== ""));
   title.addEventListener("input", () => {
@@ -197,6 +217,7 @@ export async function create(): Promise<void> {
         {},
         element("summary", {}, say("rhythm")),
         labelled("reporting", reporting),
+        epochField,
         labelled("cycle", cycle),
         labelled("least", least),
         labelled("soonest", soonest),
@@ -233,7 +254,8 @@ export async function create(): Promise<void> {
           cycle_duration_s: Number(cycle.value),
           minimum_tickets: least.valueAsNumber,
           minimum_cycle_s: 60 * soonest.valueAsNumber,
-          reporting: reporting.value as "once" | "every-cycle",
+          reporting: reporting.value as NonNullable<CampaignRequest["reporting"]>,
+          ...epochs(),
         };
         const { campaign } = await ask<CampaignAnswer>("/api/v1/campaigns", body);
         location.hash = `#/c/${campaign.name}`;
@@ -247,7 +269,12 @@ export async function create(): Promise<void> {
 }
 
 /** Ask for a plan a moment after the last change; an answer that came too late is dropped. */
-function planner(box: HTMLElement, wanted: () => object | null, cell: () => number): () => void {
+function planner(
+  box: HTMLElement,
+  wanted: () => object | null,
+  cell: () => number,
+  take: (one: CheaperView) => void,
+): () => void {
   let asked = 0;
   let timer = 0;
   return () => {
@@ -259,7 +286,7 @@ function planner(box: HTMLElement, wanted: () => object | null, cell: () => numb
       box.setAttribute("aria-busy", "true");
       try {
         const { plan } = await ask<PlanAnswer>("/api/v1/plans", body);
-        if (mine === asked) box.replaceChildren(...told(plan, cell()));
+        if (mine === asked) box.replaceChildren(...told(plan, cell()), ...overWeeks(plan, take));
       } catch (error) {
         if (!(error instanceof Refused)) throw error;
         if (mine === asked) box.replaceChildren(element("p", { class: "bad" }, say("no_plan", { why: error.message })));

@@ -73,3 +73,9 @@ export function slug(title: string): string {
     .slice(0, 63)
     .replace(/-+$/, "");
 }
+
+/** The server's picture as an element; it is parsed as a picture, so nothing in it can run. */
+export function drawn(svg: string): Node {
+  const parsed = new DOMParser().parseFromString(svg, "image/svg+xml").documentElement;
+  return document.importNode(parsed, true);
+}

@@ -2,7 +2,7 @@
 import type { CampaignAnswer, CampaignView, CodeAnswer, HeadsAnswer } from "../../../clients/js/src/api.js";
 import { button, byId, element } from "../dom.js";
 import { tongue } from "../words.js";
-import { LANGUAGES, labelled, text } from "./fields.js";
+import { drawn, LANGUAGES, labelled, text } from "./fields.js";
 import { card, tell } from "./frame.js";
 import { ask } from "./session.js";
 import { count, language, say } from "./words.js";
@@ -111,10 +111,4 @@ function stand(campaign: CampaignView, address: string, svg: string): void {
   dialog.showModal();
   close.focus();
   void look().catch(() => undefined);
-}
-
-/** The server's picture as an element; it is parsed as a picture, so nothing in it can run. */
-function drawn(svg: string): Node {
-  const parsed = new DOMParser().parseFromString(svg, "image/svg+xml").documentElement;
-  return document.importNode(parsed, true);
 }

@@ -18,7 +18,7 @@ from sfumato.cli.output import AsJson, in_panel, print_json, table_console
 from sfumato.collect.cities import CITIES, city
 from sfumato.collect.client.offer import Caps
 from sfumato.collect.client.reveals import reveals
-from sfumato.collect.loop.forecast import CampaignPlan, Forecast, forecast, plan
+from sfumato.collect.loop.forecast import CampaignPlan, Forecast, cheaper, forecast, plan
 from sfumato.collect.loop.loop import PROMISES, checked_promise
 from sfumato.collect.loop.rhythm import checked_rhythm
 
@@ -89,7 +89,9 @@ def plan_command(
         return
     _print(plans, grid, budget, cycle, lasting)
     for one, that in zip(plans, expected, strict=True):
-        typer.echo(f"{one.promise}: {that.words} {that.map_words}")
+        typer.echo(" ".join(filter(None, (f"{one.promise}: {that.words}", that.together_words, that.map_words))))
+        for other in cheaper(one, that, cycle_s=each_s):
+            typer.echo(f"  Cheaper: {other.once_words}")
     for line in Caps().too_much(grid, epsilon_per_km=epsilon):
         typer.echo(f"Warning: no device would take part. {line}")
 
@@ -107,6 +109,9 @@ def _forecast(one: Forecast) -> dict[str, object]:
         "width_told_apart_m": one.width_m,
         "people_for_width_m": [{"width_m": width, "people": people} for width, people in one.finer],
         "words": one.words,
+        "reports_each": one.each,
+        "epsilon_per_km_together": one.together_per_km,
+        "together_words": one.together_words,
         "map_odds": asdict(one.map_odds),
         "map_words": one.map_words,
     }

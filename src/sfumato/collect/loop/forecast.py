@@ -14,7 +14,7 @@ channel and the number of reports: what was promised is what is drawn, but for w
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +29,7 @@ from sfumato.collect.grids.grid_channel import GridChannel
 from sfumato.collect.grids.tight import POSITIVE_FROM
 from sfumato.collect.loop.loop import Promise, Rules, first_channel, next_channel
 from sfumato.collect.loop.map_odds import MapOdds, map_odds
-from sfumato.collect.loop.rhythm import Rhythm, as_reporting, checked_rhythm
+from sfumato.collect.loop.rhythm import MOST_EPOCH_CYCLES, Rhythm, as_reporting, checked_rhythm
 from sfumato.collect.loop.told_areas import DRAWN_UP_TO, Resolution, resolution, told_apart
 
 SECONDS_PER_DAY = 86_400.0
@@ -118,8 +118,16 @@ class Forecast:
     """(width in metres, people): how many people it takes for other widths, narrowest first."""
     map_odds: MapOdds
     """What one round's map would give away, were people spread as the plan assumes."""
+    each: int
+    """How many reports one person sends in that time, before the device's budget is spent."""
+    rounds: int
+    """How many rounds of the map that time has."""
+    told: Resolution
+    """What the reports tell apart, from how many on."""
     drawn: bool = True
     """Whether the map is cut into areas: not above :data:`.areas.DRAWN_UP_TO` cells."""
+    epoch_cycles: int | None = None
+    """Of how many rounds each person answers one, where that was asked."""
 
     @property
     def words(self) -> str:
@@ -134,6 +142,40 @@ class Forecast:
             squares = f"the map draws areas up to {DRAWN_UP_TO:,} cells, and has more: it will show single squares."
             return f"{people} the reports could tell areas about {wide} wide apart after {after}; but {squares} {cost}"
         return f"{people} you will be able to tell areas about {wide} wide apart after {after}. {cost}"
+
+    @property
+    def together_per_km(self) -> float:
+        """What all reports of one person in that time cost together, at most: losses add up."""
+        return self.each * self.epsilon_per_km
+
+    @property
+    def together_words(self) -> str:
+        """The same in words, where it is more than one report's."""
+        if self.each < 2:
+            return ""
+        return (
+            f"All {self.each:,} reports of one person cost up to {self.together_per_km:.3g} per km together: whoever "
+            f"collects them can change their odds between two places 1 km apart by a factor of up to "
+            f"{factor_words(self.together_per_km)}."
+        )
+
+    @property
+    def round_width_m(self) -> float | None:
+        """How wide areas are that the map of one round tells apart, where each person answers one of several."""
+        people = self.people // (self.epoch_cycles or 1)
+        return self.told.width_told_apart(people) if people else None
+
+    @property
+    def once_words(self) -> str:
+        """What a plan with one report of each person costs and tells, beside one with a report in every round."""
+        cost, after = f"{self.together_per_km:.3g} per km in all", format_duration(self.after_s)
+        if self.epoch_cycles is None:
+            return f"Once in the whole campaign: {cost}; the map after {after} tells {_told(self.width_m)} apart."
+        people = max(1, self.people // self.epoch_cycles)
+        return (
+            f"Each person in one of {self.epoch_cycles} rounds, about {people:,} people in each: {cost}; the map after "
+            f"{after} tells {_told(self.width_m)} apart, that of one round {_told(self.round_width_m)}."
+        )
 
     @property
     def map_words(self) -> str:
@@ -173,8 +215,36 @@ def forecast(
         epsilon_per_km=1000 * plan.epsilon,
         finer=_finer(found, each) if each else (),
         map_odds=map_odds(plan.channel, plan.shares, max(1, people // (epoch_cycles or 1))),
+        each=each,
+        rounds=max(1, math.floor(after_s / cycle_s * (1 + 1e-12))),
+        told=found,
         drawn=drawn,
+        epoch_cycles=epoch_cycles,
     )
+
+
+def cheaper(plan: CampaignPlan, asked: Forecast, *, cycle_s: float) -> tuple[Forecast, ...]:
+    """Where each person would report several times: the same people asked once, or a part of them in each round."""
+    if asked.each < 2:
+        return ()
+    rounds = min(asked.rounds, MOST_EPOCH_CYCLES)
+    once = forecast(plan, people=asked.people, after_s=asked.after_s, cycle_s=cycle_s)
+    odds = map_odds(plan.channel, plan.shares, max(1, asked.people // rounds))
+    return once, replace(once, map_odds=odds, epoch_cycles=rounds)
+
+
+def factor_words(exponent: float) -> str:
+    """e to the power of a level, rounded up, in figures that stay readable."""
+    if exponent >= 14:
+        return f"10^{math.ceil(exponent / math.log(10))}"
+    factor = math.exp(exponent)
+    step = 10.0 ** min(0, math.floor(math.log10(factor)) - 2)
+    return f"{math.ceil(factor / step - 1e-9) * step:,.{2 if factor < 9.995 else 1 if factor < 99.95 else 0}f}"
+
+
+def _told(width_m: float | None) -> str:
+    """What a map tells apart, in words."""
+    return "not even its halves" if width_m is None else f"areas about {format_length(_rounded(width_m))} wide"
 
 
 def _as_drawn(plan: CampaignPlan, each: int, reporting: Rhythm) -> Resolution:

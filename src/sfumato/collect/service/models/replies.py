@@ -16,6 +16,7 @@ from sfumato.collect.service.models.kept import (
     Specification,
     State,
 )
+from sfumato.collect.service.models.outlook import PlanView
 
 
 class OpenCycleView(ChannelFacts):
@@ -163,34 +164,6 @@ class AuditView(Record):
     action: str
     campaign: str | None
     detail: str
-
-
-class WidthView(Record):
-    """How many people it takes to tell areas of this width apart."""
-
-    width_m: float
-    people: int
-
-
-class PlanView(Record):
-    """What so many people would draw, and what each report would cost them."""
-
-    rows: int
-    columns: int
-    cells: int
-    cells_limit: int
-    epsilon_per_km: float
-    displacement_m: float
-    two_cell_success: float | None
-    reports_until_stop: int
-    people: int
-    reports: int
-    after_s: float
-    width_m: float | None
-    finer: list[WidthView]
-    words: str
-    map_words: str
-    advice: list[str]
 
 
 class BackupView(Record):

@@ -9,10 +9,11 @@ from sfumato.base.things.grid import Grid
 from sfumato.base.units import format_length
 from sfumato.collect.client.offer import Caps
 from sfumato.collect.client.reveals import reveals
-from sfumato.collect.loop.forecast import forecast, plan
-from sfumato.collect.loop.told_areas import DRAWN_UP_TO
+from sfumato.collect.loop.forecast import Forecast, cheaper, forecast, plan
+from sfumato.collect.loop.told_areas import DRAWN_UP_TO, cut
 from sfumato.collect.service.models.bodies import PlanRequest
-from sfumato.collect.service.models.replies import PlanView, WidthView
+from sfumato.collect.service.models.outlook import CheaperView, PlanView, WidthView
+from sfumato.collect.service.pages.svg_maps import areas_picture
 from sfumato.collect.service.sentences import in_language
 from sfumato.collect.service.settings import Settings
 
@@ -58,11 +59,34 @@ def plan_of(asked: PlanRequest, settings: Settings, *, language: str = "en") -> 
         finer=[WidthView(width_m=width, people=people) for width, people in found.finer],
         words=in_language(found.words, language),
         map_words=in_language(found.map_words, language),
+        reports_each=found.each,
+        epsilon_together_per_km=found.together_per_km,
+        together_words=in_language(found.together_words, language),
+        areas_svg=_areas_svg(shown, found, in_language(found.words, language)),
+        cheaper=[_cheaper_view(shown, one, language) for one in cheaper(made, found, cycle_s=asked.cycle_duration_s)],
         advice=[
             in_language(line, language)
             for line in _advice(asked, grid, found.width_m, settings, smallest_m=made.smallest_tight_cell)
         ],
     )
+
+
+def _cheaper_view(grid: Grid, one: Forecast, language: str) -> CheaperView:
+    words = in_language(one.once_words, language)
+    return CheaperView(
+        reporting="once" if one.epoch_cycles is None else "once-per-epoch",
+        epoch_cycles=one.epoch_cycles,
+        epsilon_together_per_km=one.together_per_km,
+        width_m=one.width_m,
+        round_width_m=one.round_width_m,
+        words=words,
+        areas_svg=_areas_svg(grid, one, words),
+    )
+
+
+def _areas_svg(grid: Grid, one: Forecast, words: str) -> str:
+    """The areas that the map of a plan would be cut into: they depend on how many report, never on what."""
+    return areas_picture(grid, cut(grid, one.width_m), title=words) if one.drawn else ""
 
 
 def _with_cells_of(asked: PlanRequest, size_m: float) -> Grid:

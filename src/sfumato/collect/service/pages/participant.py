@@ -19,7 +19,7 @@ from sfumato.collect.service.models.kept import PublishedChannel
 from sfumato.collect.service.models.replies import CampaignView
 from sfumato.collect.service.pages.layout import facts, fold, has_bundle, page, rehearsal_note, switch
 from sfumato.collect.service.pages.svg_maps import Ground, grid_map, under
-from sfumato.collect.service.pages.words import Words, words
+from sfumato.collect.service.pages.words import Words, together_in_words, words
 
 _LARGEST_REVEALED = 2_500
 _HIDDEN = 8
@@ -71,6 +71,9 @@ def _asked(campaign: CampaignView, said: Words) -> str:
     if campaign.description:
         parts.append(f'<p id="about">{text(campaign.description)}</p>')
     parts.append(f'<p class="lead">{text(said.say("sentence"))}</p>')
+    together = together_in_words(campaign, said)
+    if together:
+        parts.append(f'<p class="soft" id="together">{text(together)}</p>')
     by = [said.say("asked_by", organiser=campaign.organiser)] if campaign.organiser else []
     by += [said.say("contact", contact=campaign.contact)] if campaign.contact else []
     return "".join(parts) + (f'<p class="soft" id="contact">{text(" ".join(by))}</p>' if by else "")
@@ -131,7 +134,7 @@ def _shift(campaign: CampaignView, said: Words) -> str:
 
 def _in_words(told: Reveals | None, campaign: CampaignView, said: Words) -> str:
     level = told.epsilon_per_km if told else campaign.two_beta_per_km
-    odds = said.say("odds", near=_factor(level / 2, said), far=_factor(2 * level, said))
+    odds = said.say("odds", near=said.factor(level / 2), far=said.factor(2 * level))
     return f"<p>{text(odds)}</p><p>{text(_how_often(campaign.two_beta_per_km, campaign, said))}</p>"
 
 
@@ -144,13 +147,6 @@ def _how_often(level_per_km: float, campaign: CampaignView, said: Words) -> str:
         level = said.number(level_per_km, 4)
         return said.say("per_epoch", cycles=campaign.epoch_cycles, level=level, reports=reports, cap=cap)
     return said.say("per_cycle", reports=reports, cap=cap)
-
-
-def _factor(exponent: float, said: Words) -> str:
-    """exp(exponent) in words that stay finite: a campaign may ask for a level at which nothing is hidden."""
-    if exponent < 23:
-        return said.number(math.exp(exponent), 3)
-    return said.say("odds_beyond", power=math.floor(exponent / math.log(10)))
 
 
 def _check(campaign: CampaignView, grid: Grid, said: Words, head: str) -> str:

@@ -5,7 +5,6 @@ It is a page of its own, to be read, printed or saved; what only the organiser k
 
 from __future__ import annotations
 
-import math
 from datetime import datetime
 from functools import lru_cache
 from importlib.resources import files
@@ -16,7 +15,7 @@ from sfumato.base.drawing.svg import escape as text
 from sfumato.collect.service.models.kept import NOTICE_FIELDS, MapOddsFacts, Record
 from sfumato.collect.service.models.replies import CampaignView
 from sfumato.collect.service.pages.layout import rehearsal_note
-from sfumato.collect.service.pages.words import odds_in_words, words
+from sfumato.collect.service.pages.words import odds_in_words, together_in_words, words
 
 NoticeLanguage = Literal["en", "fr", "de", "es"]
 _NOTICES = files("sfumato.collect.service.pages") / "notices"
@@ -93,7 +92,7 @@ def _facts(campaign: CampaignView, language: NoticeLanguage) -> dict[str, str]:
     level, said_in = campaign.two_beta_per_km, words(language)
     filling = _filling(language)
     often = filling.often[campaign.reporting].format(epoch=campaign.epoch_cycles)
-    factor = said_in.number(math.exp(level)) if level < 23 else f"10^{math.ceil(level / math.log(10))}"
+    often = f"{often} {together_in_words(campaign, said_in)}".strip()
     end = None if campaign.ends_at_s is None else last_day(campaign.ends_at_s, campaign.time_zone)
     missing = filling.open
     said = {
@@ -101,7 +100,7 @@ def _facts(campaign: CampaignView, language: NoticeLanguage) -> dict[str, str]:
         "question": campaign.question.strip() or ("" if campaign.description.strip() else missing),
         "description": campaign.description,
         "cell": said_in.length(campaign.grid.cell_width),
-        "factor": factor,
+        "factor": said_in.factor(level),
         "epsilon": said_in.number(level, 4),
         "often": often,
         "tickets": filling.tickets[campaign.reporting],

@@ -7,15 +7,18 @@ the operator's screens.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 
+from sfumato.accountant.device import DEFAULT_CAP_PER_KM
 from sfumato.base.numbers.odds import MOST_SAID, odds_words
 from sfumato.base.units import format_length
+from sfumato.collect.loop.forecast import factor_words
 from sfumato.collect.service.models.kept import MapOddsFacts, SharpnessFacts
-from sfumato.collect.service.models.replies import ClosedCycleView
+from sfumato.collect.service.models.replies import CampaignView, ClosedCycleView
 from sfumato.collect.service.sentences import LANGUAGES, in_language, number_in
 
 
@@ -62,6 +65,10 @@ class Words:
             return "–"
         return self._written(f"{100 * share:.1f} %" if share >= 0.001 else f"{100 * share:.2g} %")
 
+    def factor(self, exponent: float) -> str:
+        """e to that power, rounded up."""
+        return self._written(factor_words(exponent))
+
     def odds(self, value: float) -> str:
         """Odds, rounded against us."""
         return self.say("odds_million") if value > MOST_SAID else self._written(odds_words(value) or "")
@@ -103,6 +110,19 @@ def odds_in_words(told: MapOddsFacts, said: Words | None = None) -> str:
     known = {name: tongue.odds(getattr(told, name)) for name in names} | {"distance": tongue.length(told.distance_m)}
     keys = ["map_odds", "map_odds_local", *(["map_odds_together"] if told.together > 1.001 * told.local else [])]
     return " ".join(tongue.say(key, **known) for key in keys)
+
+
+def together_in_words(campaign: CampaignView, said: Words) -> str:
+    """What all reports of one device may cost together by the planned end; nothing where there is only one."""
+    if campaign.once:
+        return ""
+    cap, cycle, lasts_s = DEFAULT_CAP_PER_KM, campaign.cycle, campaign.cycle_duration_s
+    level, rounds = cap, 0
+    if campaign.ends_at_s is not None and lasts_s is not None and cycle.due_at_s is not None:
+        rounds = cycle.number + max(0, math.ceil((campaign.ends_at_s - cycle.due_at_s) / lasts_s))
+        level = min(cap, campaign.two_beta_per_km * math.ceil(rounds / (campaign.epoch_cycles or 1)))
+    known = {"level": said.number(level, 4), "factor": said.factor(level), "cap": said.number(cap)}
+    return said.say("together", rounds=rounds, **known) if level < cap else said.say("together_open", **known)
 
 
 def average_in_words(cycle: ClosedCycleView, said: Words) -> str:
