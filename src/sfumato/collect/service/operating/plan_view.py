@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from sfumato.accountant.device import DEFAULT_CAP_PER_KM
+from sfumato.base.drawing.svg import element, picture
 from sfumato.base.things.grid import Grid
 from sfumato.base.units import format_length
 from sfumato.collect.client.offer import Caps
@@ -13,7 +14,6 @@ from sfumato.collect.loop.forecast import Forecast, cheaper, forecast, plan
 from sfumato.collect.loop.told_areas import DRAWN_UP_TO, cut
 from sfumato.collect.service.models.bodies import PlanRequest
 from sfumato.collect.service.models.outlook import CheaperView, PlanView, WidthView
-from sfumato.collect.service.pages.svg_maps import areas_picture
 from sfumato.collect.service.sentences import in_language
 from sfumato.collect.service.settings import Settings
 
@@ -86,7 +86,14 @@ def _cheaper_view(grid: Grid, one: Forecast, language: str) -> CheaperView:
 
 def _areas_svg(grid: Grid, one: Forecast, words: str) -> str:
     """The areas that the map of a plan would be cut into: they depend on how many report, never on what."""
-    return areas_picture(grid, cut(grid, one.width_m), title=words) if one.drawn else ""
+    if not one.drawn:
+        return ""
+    w, h = 100 / grid.columns, 100 * grid.rows * grid.cell_height / (grid.columns * grid.cell_width) / grid.rows
+    drawn = [
+        element("rect", x=1 + w * left, y=1 + h * top, width=w * wide, height=h * tall)
+        for top, left, tall, wide in cut(grid, one.width_m).tolist()
+    ]
+    return picture(102, 2 + h * grid.rows, *drawn, title=words, xmlns="http://www.w3.org/2000/svg")
 
 
 def _with_cells_of(asked: PlanRequest, size_m: float) -> Grid:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sfumato.base.arrays import FloatArray, IntArray
+from sfumato.base.arrays import FloatArray
 from sfumato.base.drawing.scales import Scale
 from sfumato.base.drawing.svg import element, escape, label, locator, picture, short
 from sfumato.base.errors import InputError
@@ -32,8 +32,6 @@ SHADES = 9
 FAINTEST = 0.25
 """How much of its colour an area keeps of which nothing is known."""
 _LOCATOR_REACH_DEG = 9.0
-_ALONE = {"xmlns": "http://www.w3.org/2000/svg"}
-"""What makes a picture a file of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,17 +195,6 @@ def area_map(grid: Grid, areas: Sequence[AreaView], *, title: str, about: str, s
             kind = "told few" if said_share.startswith("<") else "told"
             parts.append(label(x + width / 2, y + height / 2, said_share, class_=kind))
     return _framed(grid, parts, grid.rows * h, title, about)
-
-
-def areas_picture(grid: Grid, boxes: IntArray, *, title: str) -> str:
-    """The outlines of areas that a map would be cut into, before anybody has answered."""
-    scale = 100.0 / max(grid.columns * grid.cell_width, 1e-9)
-    w, h = grid.cell_width * scale, grid.cell_height * scale
-    drawn = [
-        element("rect", x=float(left * w), y=float(top * h), width=float(wide * w), height=float(tall * h))
-        for top, left, tall, wide in boxes.tolist()
-    ]
-    return picture(102, grid.rows * h + 2, element("g", *drawn, transform="translate(1 1)"), title=title, **_ALONE)
 
 
 def _locator(grid: Grid) -> str:
