@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+from sfumato.accountant.compose import Guarantee
 from sfumato.base.arrays import FloatArray, positive
 from sfumato.base.errors import InputError
 from sfumato.base.randomness import Random
 from sfumato.base.things.frames import snap
-from sfumato.base.things.guarantees import Guarantee
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import format_length
 from sfumato.tracks.noise.interface import Json, Losses, Numbers, Stated, Together, TraceMechanism

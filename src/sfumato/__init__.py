@@ -9,9 +9,9 @@ from sfumato.base.version import __version__
 from sfumato.moved import install as _install_moved_names
 
 if TYPE_CHECKING:  # the same names as in the table below, for type checkers and editors
+    from sfumato.accountant.compose import Guarantee
     from sfumato.base.things.channel import Channel
     from sfumato.base.things.grid import Grid
-    from sfumato.base.things.guarantees import Guarantee
     from sfumato.base.things.traces import Trace
     from sfumato.channels.designs.comparison import compare
     from sfumato.tracks.aggregates.holder import publish
@@ -67,7 +67,7 @@ _HOMES = {
     "compare": "sfumato.channels.designs.comparison",
     "Grid": "sfumato.base.things.grid",
     "Channel": "sfumato.base.things.channel",
-    "Guarantee": "sfumato.base.things.guarantees",
+    "Guarantee": "sfumato.accountant.compose",
 }
 
 __all__ = [

@@ -46,7 +46,7 @@ MOVED: dict[str, tuple[str, ...]] = {
         "estimation.tally": "collect.estimation.tally",
         "frames": "base.things.frames",
         "grid": "base.things.grid",
-        "guarantees": "base.things.guarantees",
+        "guarantees": "accountant.compose",
         "io": "tracks.io",
         "leakage.alpha_leakage": "channels.measures.alpha_leakage",
         "leakage.conversion_graph": "channels.conversions.routes",

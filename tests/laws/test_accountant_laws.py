@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.accountant import compose
-from sfumato.accountant.compose import RULES, Reporting, composition, rule_for, together, trace_release
+from sfumato.accountant.compose import RULES, Guarantee, Reporting, composition, rule_for, together, trace_release
 from sfumato.base.errors import InputError
 from sfumato.base.things.grid import Grid
-from sfumato.base.things.guarantees import Guarantee
 from sfumato.base.things.traces import Trace
 from sfumato.channels.conversions.composition import product_matrix
 from sfumato.channels.designs.geo.planar import planar_laplace_channel

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from repository import ROOT
 from scipy import stats
 
+from sfumato.accountant.compose import Guarantee
 from sfumato.base.errors import InputError
 from sfumato.base.things.cell_prior import CellPrior
 from sfumato.base.things.channel import Channel
 from sfumato.base.things.grid import Grid
-from sfumato.base.things.guarantees import Guarantee
 from sfumato.channels.conversions import lip_constants as c
 from sfumato.channels.designs.comparison import compare
 from sfumato.channels.designs.design_registry import DESIGNS, ChannelDesign

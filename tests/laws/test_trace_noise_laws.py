@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import sfumato as sf
+from sfumato.accountant.compose import Losses
 from sfumato.base.errors import InputError, NotCertified, VerificationFailed
 from sfumato.base.things.frames import differences_m
-from sfumato.base.things.guarantees import Losses
 from sfumato.base.things.traces import Trace
 from sfumato.pages.report import render
 from sfumato.tracks.adversary.audit import audit

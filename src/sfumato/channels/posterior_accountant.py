@@ -19,10 +19,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.accountant.compose import Guarantee
 from sfumato.base.arrays import FloatArray, positive, read_only
 from sfumato.base.errors import BudgetExceeded, InputError
 from sfumato.base.things.channel import Channel, checked_probabilities, checked_rows
-from sfumato.base.things.guarantees import Guarantee
 from sfumato.channels.measures.discrete import lip, lip_over_set
 from sfumato.channels.priors.prior_sets import Known, Polytope
 

@@ -16,7 +16,7 @@ from sfumato.base.errors import SfumatoError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from sfumato.base.things.guarantees import Guarantee
+    from sfumato.accountant.compose import Guarantee
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 

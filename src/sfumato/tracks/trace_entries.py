@@ -14,11 +14,10 @@ from typing import TypedDict
 
 import numpy as np
 
-from sfumato.accountant.compose import INFERENTIAL, composed_losses, composition, trace_release
+from sfumato.accountant.compose import INFERENTIAL, Guarantee, composed_losses, composition, trace_release
 from sfumato.accountant.ledger import Entry, amount
 from sfumato.base.arrays import jsonable
 from sfumato.base.errors import InputError
-from sfumato.base.things.guarantees import Guarantee
 from sfumato.tracks.noise.interface import MechanismTerms
 from sfumato.tracks.noise.registry import mechanism_from_dict
 

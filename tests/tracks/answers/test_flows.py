@@ -11,8 +11,7 @@ from sfumato.base.things.traces import Trace
 from sfumato.tracks.answers.flows.origin_destination import estimate_flows
 from sfumato.tracks.answers.flows.pair_shares import Flows
 from sfumato.tracks.answers.intervals import poisson_interval
-from sfumato.tracks.answers.notes import count_pauses, pause_notes
-from sfumato.tracks.answers.received import NoiseLaw, Received
+from sfumato.tracks.answers.received import NoiseLaw, Received, count_pauses, pause_notes
 from sfumato.tracks.priors.kernels import Matern12, White
 
 

@@ -11,8 +11,7 @@ from sfumato.base.things.grid import Grid
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.answers.flows.origin_destination import estimate_flows
 from sfumato.tracks.answers.maps.cells import Window
-from sfumato.tracks.answers.maps.heatmap import estimate_heatmap
-from sfumato.tracks.answers.maps.offsets import Unit, align
+from sfumato.tracks.answers.maps.heatmap import Unit, align, estimate_heatmap
 from sfumato.tracks.answers.received import NoiseLaw, Received
 from sfumato.tracks.priors.kernels import Constant, White
 

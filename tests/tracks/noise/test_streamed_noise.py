@@ -8,7 +8,7 @@ from numba import njit
 from scipy import stats
 
 from sfumato.base.randomness import Keystream, derived_key
-from sfumato.tracks.noise.multiscale import many_paths
+from sfumato.tracks.noise.multiscale import ladder
 from sfumato.tracks.noise.multiscale.ladder import noise_covariance, sample_path, shipped_ladder
 from sfumato.tracks.noise.multiscale.ladder_loops import EDGES, TAIL_FROM, fill_normals
 
@@ -65,7 +65,7 @@ def test_the_covariance_is_the_stated_one() -> None:
     people = 30_000
     keys = [derived_key(KEY, b"%d" % person) for person in range(people)]
     starts = np.arange(people + 1) * times_ms.size
-    paths = many_paths.streamed_paths(LADDER, np.tile(times_ms, people), starts, keys).reshape(people, -1, 2)
+    paths = ladder.streamed_paths(LADDER, np.tile(times_ms, people), starts, keys).reshape(people, -1, 2)
     wanted = noise_covariance(LADDER, times_ms / 1000.0)
     for axis in (0, 1):
         found = paths[:, :, axis].T @ paths[:, :, axis] / people
@@ -83,7 +83,7 @@ def test_it_has_the_law_of_a_path_drawn_alone() -> None:
     keys = [derived_key(KEY, b"%d" % person) for person in range(people)]
     starts = np.arange(people + 1) * times_s.size
     whole = np.tile((times_s * 1000).astype(np.int64), people)
-    paths = many_paths.streamed_paths(LADDER, whole, starts, keys).reshape(people, -1, 2)
+    paths = ladder.streamed_paths(LADDER, whole, starts, keys).reshape(people, -1, 2)
     alone = np.array([sample_path(LADDER, times_s, rng=person) for person in range(people)])
     for order in (1, 2):
         one, other = (np.diff(values, order, axis=1)[:, ::7].ravel() for values in (paths, alone))
@@ -95,17 +95,17 @@ def test_a_persons_noise_is_their_own_whatever_else_is_there(monkeypatch: pytest
     times = [np.cumsum(rng.integers(0, 5000, count)) for count in (1, 3000, 10, 700, 2)]
     keys = [derived_key(KEY, b"%d" % person) for person in range(len(times))]
     starts = np.cumsum([0, *(len(part) for part in times)])
-    together = many_paths.streamed_paths(LADDER, np.concatenate(times), starts, keys)
+    together = ladder.streamed_paths(LADDER, np.concatenate(times), starts, keys)
     for person, part in enumerate(times):
-        alone = many_paths.streamed_paths(LADDER, part, np.array([0, len(part)]), [keys[person]])
+        alone = ladder.streamed_paths(LADDER, part, np.array([0, len(part)]), [keys[person]])
         np.testing.assert_array_equal(alone, together[starts[person] : starts[person + 1]])
-    monkeypatch.setattr(many_paths, "_WORDS", 997)  # too few for anybody: many refills, the same noise
-    np.testing.assert_array_equal(many_paths.streamed_paths(LADDER, np.concatenate(times), starts, keys), together)
+    monkeypatch.setattr(ladder, "_WORDS", 997)  # too few for anybody: many refills, the same noise
+    np.testing.assert_array_equal(ladder.streamed_paths(LADDER, np.concatenate(times), starts, keys), together)
 
 
 def test_equal_times_get_equal_noise_and_words_that_run_out_are_drawn_on() -> None:
     times = np.array([0, 0, 1000, 1000, 1000, 2000])
-    path = many_paths.streamed_paths(LADDER, times, np.array([0, 6]), [KEY])
+    path = ladder.streamed_paths(LADDER, times, np.array([0, 6]), [KEY])
     assert (path[0] == path[1]).all()
     assert (path[2] == path[4]).all()
     assert (path[4] != path[5]).all()

@@ -20,9 +20,9 @@ import numpy.typing as npt
 
 from sfumato.base.arrays import FloatArray, Solved, Status, checked_steps, finite, one_target, positive
 from sfumato.base.errors import InputError, NotConverged
-from sfumato.base.numbers.em_step import em_factor
 from sfumato.base.numbers.geo import geo_epsilon_at_most
 from sfumato.base.things.channel import Channel, checked_floor, checked_probabilities, with_floor
+from sfumato.base.things.estimated_map import em_factor
 
 _BISECTIONS = 60
 

@@ -16,12 +16,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.accountant.compose import Guarantee
 from sfumato.base.arrays import FloatArray
 from sfumato.base.errors import InputError, NotCertified
 from sfumato.base.numbers.geo import geo_epsilon_at_most
 from sfumato.base.numbers.rounding import UNIT, lift_error
 from sfumato.base.things.channel import Channel, checked_rows
-from sfumato.base.things.guarantees import Guarantee
 from sfumato.channels.designs.limits import checked_plane_error
 from sfumato.channels.measures.discrete import (
     Leakage,

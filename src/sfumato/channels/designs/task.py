@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.accountant.compose import Guarantee
 from sfumato.base.arrays import FloatArray, IntArray, Solved, Status
 from sfumato.base.errors import InputError
 from sfumato.base.shown import Shown
 from sfumato.base.things.cell_prior import CellPrior
 from sfumato.base.things.channel import Channel, checked_distortion, checked_probabilities
 from sfumato.base.things.grid import Grid
-from sfumato.base.things.guarantees import Guarantee
 from sfumato.channels.designs.limits import NEVER, Deadline
 from sfumato.channels.designs.promises import Promise
 from sfumato.channels.measures import discrete

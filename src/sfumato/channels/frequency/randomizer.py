@@ -14,11 +14,11 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.accountant.compose import Guarantee
 from sfumato.base.arrays import BoolArray, FloatArray, IntArray, positive
 from sfumato.base.errors import InputError, NotCertified
 from sfumato.base.randomness import Random, Randomness, randomness
 from sfumato.base.things.channel import Channel
-from sfumato.base.things.guarantees import Guarantee
 
 MOST_SYMBOLS = 1_000_000
 CHUNK_WORDS = 1 << 21

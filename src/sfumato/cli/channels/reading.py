@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import typer
 
+from sfumato.accountant.compose import Guarantee
 from sfumato.base.arrays import FloatArray
 from sfumato.base.errors import InputError
 from sfumato.base.files import write_text
 from sfumato.base.things.cell_files import read_matrix
-from sfumato.base.things.guarantees import Guarantee
 from sfumato.channels.designs.numbers import clamped_laplace, gaussian_channel
 from sfumato.cli.output import print_json, print_promise
 

@@ -18,9 +18,9 @@ import numpy.typing as npt
 
 from sfumato.base.arrays import FloatArray, read_only
 from sfumato.base.errors import InputError, NotCertified
-from sfumato.base.numbers.em_step import dense_em_steps, em_factor
 from sfumato.base.randomness import Random, Randomness, randomness
 from sfumato.base.things.channel import Channel, checked_probabilities
+from sfumato.base.things.estimated_map import dense_em_steps, em_factor
 from sfumato.collect.estimation.tally import (
     Likelihood,
     Tally,

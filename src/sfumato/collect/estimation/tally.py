@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from sfumato.base.arrays import FloatArray, IntArray, finite, read_only
 from sfumato.base.errors import InputError, NotCertified
-from sfumato.base.numbers.em_step import em_factor
+from sfumato.base.things.estimated_map import em_factor
 from sfumato.collect.grids.distance_kernel import GridKernel
 from sfumato.collect.grids.grid_channel import GridChannel
 

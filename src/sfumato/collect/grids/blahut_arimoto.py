@@ -20,8 +20,8 @@ import numpy.typing as npt
 
 from sfumato.base.arrays import FloatArray, Solved, checked_steps, one_target, positive, read_only
 from sfumato.base.numbers.blahut_arimoto_matrix import largest_good_beta
-from sfumato.base.numbers.em_step import dense_em_steps, em_factor
 from sfumato.base.things.channel import checked_floor, checked_probabilities, with_floor
+from sfumato.base.things.estimated_map import dense_em_steps, em_factor
 from sfumato.base.things.grid import Grid
 from sfumato.collect.grids.distance_kernel import GridKernel, grid_kernel
 from sfumato.collect.grids.grid_channel import GridChannel

@@ -24,12 +24,12 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.accountant.compose import Guarantee
 from sfumato.base.arrays import FloatArray, IntArray, finite, positive, read_only
 from sfumato.base.errors import InputError, NotCertified
 from sfumato.base.numbers.rounding import UNIT
 from sfumato.base.things.channel import Channel, checked_probabilities
 from sfumato.base.things.grid import Grid
-from sfumato.base.things.guarantees import Guarantee
 from sfumato.collect.grids.distance_kernel import GridKernel, grid_kernel, offset_distances
 from sfumato.collect.grids.grid_loops import (
     largest_log_ratio,

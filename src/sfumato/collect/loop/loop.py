@@ -19,11 +19,11 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.accountant.compose import Guarantee
 from sfumato.base.arrays import FloatArray, checked_steps, positive
 from sfumato.base.errors import InputError
 from sfumato.base.things.channel import checked_floor
 from sfumato.base.things.grid import Grid
-from sfumato.base.things.guarantees import Guarantee
 from sfumato.collect.estimation.joint import Estimate, joint
 from sfumato.collect.estimation.smooth_map import blend, changed_map, log_smooth
 from sfumato.collect.estimation.tally import Tally, checked_tallies, merge

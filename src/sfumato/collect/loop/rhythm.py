@@ -27,9 +27,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 
-from sfumato.accountant.compose import Reporting, checked_reporting, composition, geo_total
+from sfumato.accountant.compose import Guarantee, Reporting, checked_reporting, composition, geo_total
 from sfumato.base.errors import InputError, NotCertified
-from sfumato.base.things.guarantees import Guarantee
 from sfumato.collect.grids.grid_channel import (
     EpsilonRange,
     GridChannel,

@@ -38,7 +38,7 @@ from scipy.sparse.csgraph import connected_components
 
 from sfumato.base.arrays import BoolArray, FloatArray, IntArray, finite, positive, read_only
 from sfumato.base.errors import InputError
-from sfumato.base.numbers.em_step import em_factor
+from sfumato.base.things.estimated_map import em_factor
 from sfumato.papers import Reproduction, Row
 from sfumato.papers.claims import check, near
 from sfumato.papers.picture import Picture, Simplex

@@ -25,8 +25,8 @@ import numpy.typing as npt
 from sfumato.base.arrays import FloatArray, finite, positive, read_only
 from sfumato.base.drawing.panels import Panel
 from sfumato.base.errors import InputError
-from sfumato.base.numbers.em_step import em_factor
 from sfumato.base.things.channel import Channel, checked_probabilities
+from sfumato.base.things.estimated_map import em_factor
 from sfumato.channels.designs.rate_distortion import rate_distortion
 from sfumato.collect.cities import city
 from sfumato.collect.estimation.joint import ibu

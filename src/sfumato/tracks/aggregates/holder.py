@@ -14,13 +14,12 @@ from pathlib import Path
 
 import numpy as np
 
-from sfumato.accountant.compose import USER_LEVEL, composition
+from sfumato.accountant.compose import USER_LEVEL, Guarantee, composition
 from sfumato.accountant.ledger import Entry, amount, record
 from sfumato.base.arrays import BoolArray, FloatArray, IntArray, inside_one, positive
 from sfumato.base.errors import InputError
 from sfumato.base.randomness import Random, Randomness, randomness
 from sfumato.base.things.grid import Grid
-from sfumato.base.things.guarantees import Guarantee
 from sfumato.base.things.hexagons import HexCells
 from sfumato.tracks.aggregates.bound_choice import SHARE, chosen_bound
 from sfumato.tracks.aggregates.contributions import PARTS, at_most, rows_each, shared_out

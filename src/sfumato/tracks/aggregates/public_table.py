@@ -11,10 +11,9 @@ from typing import ClassVar, Literal, TypedDict
 import numpy as np
 import pyarrow as pa
 
-from sfumato.accountant.compose import USER_LEVEL
+from sfumato.accountant.compose import USER_LEVEL, Guarantee
 from sfumato.base.arrays import FloatArray, IntArray
 from sfumato.base.shown import ShownAnswer
-from sfumato.base.things.guarantees import Guarantee
 from sfumato.base.units import plain_number
 from sfumato.base.version import __version__
 from sfumato.tracks.answers.maps.cells import Cells

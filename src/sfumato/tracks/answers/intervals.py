@@ -2,7 +2,7 @@
 
 Three parts. *Chance of people*: the answers without each of up to twenty groups of people give a variance V (the
 delete-a-group jackknife); points of one person are no sample. *The common shift*: what all releases lie off together,
-which no group can show (:mod:`~sfumato.tracks.answers.maps.offsets`). *Smoothing*: an answer stopped early is flatter
+which no group can show (:mod:`~sfumato.tracks.answers.maps.heatmap`). *Smoothing*: an answer stopped early is flatter
 than the truth by about b, what it loses when the whole way is walked once more.
 
 A cell that few people visit has a skewed law and no variance worth the name, so V is expressed as a number of people,

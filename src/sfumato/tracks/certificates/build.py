@@ -15,13 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.accountant.compose import composed_losses, together
+from sfumato.accountant.compose import Guarantee, composed_losses, together
 from sfumato.base.arrays import FloatArray, jsonable
 from sfumato.base.errors import InputError, NotCertified, VerificationFailed
 from sfumato.base.randomness import stream_words
 from sfumato.base.things.frames import frame_for, snap
 from sfumato.base.things.frames_loops import beside_nodes
-from sfumato.base.things.guarantees import Guarantee
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import format_length, length_option
 from sfumato.base.version import __version__

@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Required, TypedDict
 
+from sfumato.accountant.compose import Guarantee, Losses
 from sfumato.base.arrays import jsonable
 from sfumato.base.errors import InputError, NotCertified
 from sfumato.base.files import write_text
 from sfumato.base.numbers.odds import AS_PROMISED, HARDLY_ANY, mu_of, odds_at, odds_words, reached_words
 from sfumato.base.shown import Shown
-from sfumato.base.things.guarantees import Guarantee, Losses
 from sfumato.tracks.certificates.build import FORMAT, KIND
 from sfumato.tracks.noise.gaussian_noise import about_people
 from sfumato.tracks.noise.interface import (

@@ -16,12 +16,12 @@ import numpy.typing as npt
 import scipy
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
+from sfumato.accountant.compose import Guarantee
 from sfumato.base.arrays import FloatArray, IntArray, finite, positive, read_only
 from sfumato.base.errors import InputError
 from sfumato.base.numbers.odds import delta_at, mu_of, odds_at, renyi_epsilon
 from sfumato.base.randomness import Randomness, randomness
 from sfumato.base.shown import Shown
-from sfumato.base.things.guarantees import Guarantee
 from sfumato.tracks.losses.certain_loss import losses_at_most
 from sfumato.tracks.losses.gaussian_loss import loss_matrix, stated_jitter
 

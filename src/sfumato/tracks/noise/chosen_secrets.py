@@ -14,11 +14,11 @@ from typing import ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.accountant.compose import Losses, Together
 from sfumato.base.arrays import FloatArray, IntArray, distinct, read_only
 from sfumato.base.errors import InputError
 from sfumato.base.numbers.odds import mu_of, odds_at, odds_words, protects_nothing, reached_words
 from sfumato.base.randomness import Random, randomness
-from sfumato.base.things.guarantees import Losses, Together
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import format_length
 from sfumato.tracks.noise.gaussian_noise import (

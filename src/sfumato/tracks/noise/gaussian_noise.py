@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar, Self
 
+from sfumato.accountant.compose import Guarantee, Losses, Together, snapped_numerics
 from sfumato.base.arrays import FloatArray
 from sfumato.base.errors import InputError, NotCertified
 from sfumato.base.numbers.odds import (
@@ -25,7 +26,6 @@ from sfumato.base.numbers.odds import (
     protects_nothing,
     renyi_epsilon,
 )
-from sfumato.base.things.guarantees import Guarantee, Losses, Together, snapped_numerics
 from sfumato.base.units import format_length
 from sfumato.tracks.losses.exact_losses import MARKOV_POINTS, stated_grid
 from sfumato.tracks.noise.interface import NO_TURNING, AdditiveNoise, Card, Numbers, Plain, Stated, redrawn

@@ -13,11 +13,11 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from sfumato.accountant.compose import Losses, Together
 from sfumato.base.arrays import FloatArray, distinct, positive
 from sfumato.base.errors import InputError
 from sfumato.base.numbers.odds import odds_words
 from sfumato.base.randomness import Random, randomness
-from sfumato.base.things.guarantees import Losses, Together
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.losses.exact_losses import largest_independent_loss, stated_independent
 from sfumato.tracks.noise.gaussian_noise import (

@@ -18,11 +18,11 @@ from typing import Any, ClassVar, Required, Self, TypedDict
 
 import numpy as np
 
+from sfumato.accountant.compose import Guarantee, Losses, Together
 from sfumato.base.arrays import FloatArray, whitening
 from sfumato.base.numbers.odds import odds_words
 from sfumato.base.randomness import Random
 from sfumato.base.things.frames import displace
-from sfumato.base.things.guarantees import Guarantee, Losses, Together
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.noise.plausibility import GaussianRoughness, Roughness
 from sfumato.tracks.plan import Plan, Target

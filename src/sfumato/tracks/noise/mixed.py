@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
+from sfumato.accountant.compose import Losses, Together
 from sfumato.base.arrays import FloatArray, distinct, positive
 from sfumato.base.errors import InputError
-from sfumato.base.things.guarantees import Losses, Together
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.losses.gaussian_loss import basic_losses
 from sfumato.tracks.noise.gaussian_noise import calibrated_noise_m

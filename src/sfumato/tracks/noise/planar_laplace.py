@@ -15,11 +15,11 @@ from typing import ClassVar, Self
 import numpy as np
 from scipy.special import gammainc, ndtri
 
+from sfumato.accountant.compose import Guarantee, Losses, Together, snapped_numerics
 from sfumato.base.arrays import FloatArray, distinct, positive
 from sfumato.base.numbers.odds import odds_words, protects_nothing
 from sfumato.base.numbers.planar_laplace_noise import planar_laplace_noise
 from sfumato.base.randomness import Random
-from sfumato.base.things.guarantees import Guarantee, Losses, Together, snapped_numerics
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import format_length
 from sfumato.tracks.noise.gaussian_noise import NOT_COVERED, STAYS_NOT_COVERED, no_protection

@@ -16,12 +16,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
+from sfumato.accountant.compose import Guarantee, Losses, Together
 from sfumato.base.arrays import FloatArray, positive
 from sfumato.base.errors import InputError
 from sfumato.base.numbers.odds import least_that_holds, odds_after_coarsening, odds_words
 from sfumato.base.randomness import Random
 from sfumato.base.things.frames import snap
-from sfumato.base.things.guarantees import Guarantee, Losses, Together
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import format_length
 from sfumato.tracks.noise.gaussian_noise import NOISE_STEP_M, rounded_up

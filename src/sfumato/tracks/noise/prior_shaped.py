@@ -15,12 +15,12 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from sfumato.accountant.compose import Losses, Together
 from sfumato.base.arrays import FloatArray, distinct, positive
 from sfumato.base.errors import InputError
 from sfumato.base.numbers.odds import protects_nothing, reached_words
 from sfumato.base.randomness import Random, randomness
 from sfumato.base.things.frames import unroll
-from sfumato.base.things.guarantees import Losses, Together
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.noise.gaussian_noise import (
     FITTED_WARNING,

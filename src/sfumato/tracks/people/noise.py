@@ -45,7 +45,7 @@ from sfumato.tracks.certificates.build import NOTHING_DRAWN, Terms, certificate_
 from sfumato.tracks.certificates.document import Certificate, with_seal
 from sfumato.tracks.certificates.state import NoiseState, load_state, opened_state
 from sfumato.tracks.noise.interface import ContinuingNoise, MechanismTerms, TraceMechanism
-from sfumato.tracks.noise.multiscale.many_paths import streamed_paths
+from sfumato.tracks.noise.multiscale.ladder import streamed_paths
 from sfumato.tracks.noise.multiscale.noise import MultiscaleNoise
 from sfumato.tracks.noise.registry import DrawnNoise, check_drawn, mechanism_for, mechanism_from_dict
 from sfumato.tracks.plan import Plan, Times

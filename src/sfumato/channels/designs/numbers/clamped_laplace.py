@@ -19,12 +19,12 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.accountant.compose import IDEALISED, Guarantee
 from sfumato.base.arrays import FloatArray, finite, read_only
 from sfumato.base.errors import InputError
 from sfumato.base.numbers.rounding import UNIT, rounded_up
 from sfumato.base.randomness import Random, randomness
 from sfumato.base.things.cell_prior import positive_prior
-from sfumato.base.things.guarantees import IDEALISED, Guarantee
 from sfumato.channels.conversions.lip_constants import ldp_budget_for_lip
 from sfumato.channels.designs.limits import design_epsilon
 from sfumato.channels.designs.promises import both_sides

@@ -25,11 +25,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq
 
+from sfumato.accountant.compose import IDEALISED, Guarantee
 from sfumato.base.arrays import FloatArray, finite, inside_one, positive
 from sfumato.base.errors import InputError
 from sfumato.base.numbers.gaussian_quantity import delta_at, delta_average, delta_mass
 from sfumato.base.randomness import Random, randomness
-from sfumato.base.things.guarantees import IDEALISED, Guarantee
 from sfumato.channels.measures.discrete import epsilon_checked
 
 Promise = Literal["range", "average", "mass"]

@@ -5,7 +5,7 @@ likelihood of the pair of cells (a, b) is a bivariate Gaussian on each axis. Lat
 (with latent = reporting cells the answer is worse than counting the released ends); people within a latent cell are
 spread over it, which adds w²/12 to the variance. Expectation-maximisation starts where one end says about the other
 only how far and in which direction it lies (m_a m_b g(b - a), with g from the release, too), which needs few steps and
-keeps rare pairs plausible; releases are laid on one another first (:mod:`~sfumato.tracks.answers.maps.offsets`). It is
+keeps rare pairs plausible; releases are laid on one another first (:mod:`~sfumato.tracks.answers.maps.heatmap`). It is
 stopped by the likelihood of people left out, after one step at least, and raked to where trips begin and end, which is
 known better (:mod:`~sfumato.tracks.answers.flows.trip_ends`). Intervals are over people, as for heat maps
 (:mod:`~sfumato.tracks.answers.intervals`; what smoothing takes is told by walking twice as far).
@@ -36,19 +36,20 @@ from sfumato.tracks.answers.flows.trips import TripLikelihood, Trips, likelihood
 from sfumato.tracks.answers.intervals import people_interval, poisson_interval
 from sfumato.tracks.answers.maps.areas import Areas
 from sfumato.tracks.answers.maps.cells import AskedCells, Bounds, Cells, Reporting, Window, asked_for
-from sfumato.tracks.answers.maps.offsets import Aligned, align, units_of
-from sfumato.tracks.answers.notes import crowd_notes, release_notes
+from sfumato.tracks.answers.maps.heatmap import Aligned, align, units_of
 from sfumato.tracks.answers.received import (
     NoiseLaw,
     Pair,
     Person,
     Received,
     check_confidence,
+    crowd_notes,
     groups_of,
     largest_share,
     laws_of,
     people_of,
     received_all,
+    release_notes,
 )
 
 LATENT_OF_NOISE = 1.15  # and at least two latent cells along a reporting cell

@@ -35,7 +35,7 @@ from scipy.fft import irfft2, next_fast_len, rfft2
 from scipy.special import ndtr
 
 from sfumato.base.arrays import FloatArray
-from sfumato.base.numbers.em_step import em_factor
+from sfumato.base.things.estimated_map import em_factor
 from sfumato.tracks.answers.received import NoiseLaw
 
 _FINE = 16  # points per cell and axis when a density is integrated numerically

@@ -25,8 +25,16 @@ from sfumato.base.randomness import Random, Randomness, randomness
 from sfumato.base.shown import ShownAnswer
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.answers.intervals import OverPeople, Sample, quantiles_over_people, ratio_over_people
-from sfumato.tracks.answers.notes import release_notes
-from sfumato.tracks.answers.received import NoiseLaw, Pair, Person, Received, is_recorded, people_of, received_all
+from sfumato.tracks.answers.received import (
+    NoiseLaw,
+    Pair,
+    Person,
+    Received,
+    is_recorded,
+    people_of,
+    received_all,
+    release_notes,
+)
 from sfumato.tracks.answers.ways.displacement import LAGS_S, Displacements, estimate_displacements
 from sfumato.tracks.answers.ways.movement import (
     LEAST_ALIKE,

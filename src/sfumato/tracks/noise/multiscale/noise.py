@@ -9,11 +9,11 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from sfumato.accountant.compose import Losses, Together
 from sfumato.base.arrays import FloatArray, positive
 from sfumato.base.errors import InputError, NotCertified
 from sfumato.base.numbers.odds import mu_of, odds_at, odds_words, renyi_epsilon
 from sfumato.base.randomness import Random
-from sfumato.base.things.guarantees import Losses, Together
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import format_length
 from sfumato.tracks.losses.exact_losses import largest_loss
