@@ -28,8 +28,7 @@ from sfumato.base.things.traces import Trace
 from sfumato.tracks.answers.flows.origin_destination import estimate_flows
 from sfumato.tracks.answers.maps.cells import Bounds, Window, asked_for
 from sfumato.tracks.answers.maps.deconvolution import Spread, density
-from sfumato.tracks.answers.maps.heatmap import estimate_heatmap
-from sfumato.tracks.answers.maps.heatmap import align, count_on, units_of
+from sfumato.tracks.answers.maps.heatmap import align, count_on, estimate_heatmap, units_of
 from sfumato.tracks.answers.received import NoiseLaw, Received, people_of, receive
 from sfumato.tracks.noise.multiscale.ladder import path_chunks, shipped_ladder
 from sfumato.tracks.people.door import protect_fleet
