@@ -19,16 +19,29 @@ _NAMES = (
 _SIGNS = dict(zip(_NAMES.split(), "αβγδεεηθλμπστφψΔΣΓΛΦ", strict=True)) | {
     "leq": "≤", "le": "≤", "geq": "≥", "neq": "≠", "in": "∈", "forall": "∀", "sum": "∑", "times": "×", "exp": "exp",
     "ln": "ln", "log": "log", "max": "max", "min": "min", "Pr": "Pr", "infty": "∞", "rightarrow": "→", "to": "→",
-    "approx": "≈", "prime": "'", "mid": "|", "cdot": "·", "succ": "≻", "prec": "≺",
+    "approx": "≈", "prime": "'", "mid": "|", "cdot": "·", "succ": "≻", "prec": "≺", "sim": "∼",
 }  # fmt: skip
-_LETTERS = {"mathbb{I}": "𝕀", "mathcal{X}": "𝒳", "mathcal{Y}": "𝒴", "mathcal{S}": "𝒮", "mathcal{K}": "𝒦"}
+_LETTERS = {
+    "mathbb{I}": "𝕀",
+    "mathcal{X}": "𝒳",
+    "mathcal{Y}": "𝒴",
+    "mathcal{S}": "𝒮",
+    "mathcal{K}": "𝒦",
+    "mathcal{N}": "𝒩",
+}
+
+
+def _ratio(found: re.Match[str]) -> str:
+    """A fraction on one line; a sum above it in parentheses."""
+    above, below = found[1], found[2]
+    return f"({above})/{below}" if re.search(r" [+-] ", above) else f"{above}/{below}"
 
 
 def signs(text: str) -> str:
     """The text without layout: LaTeX as the signs it means, no spaces, braces, emphasis or underscores."""
     for macro, letter in _LETTERS.items():
         text = text.replace(f"\\{macro}", letter)
-    text = re.sub(r"\\frac\{((?:[^{}]|\{[^{}]*\})*)\}\{((?:[^{}]|\{[^{}]*\})*)\}", r"\1/\2", text)
+    text = re.sub(r"\\frac\{((?:[^{}]|\{[^{}]*\})*)\}\{((?:[^{}]|\{[^{}]*\})*)\}", _ratio, text)
     text = re.sub(r"\\hat\{C\}", "Ĉ", text)
     text = re.sub(r"\\bar\{(?:\\mathbf\{)?x\}*", "x̄", text)
     text = re.sub(r"\\\|", "‖", text).replace("||", "‖")

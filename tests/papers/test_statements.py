@@ -78,6 +78,7 @@ def test_a_quotation_is_in_the_section_named_sign_by_sign(row) -> None:
 def test_a_changed_sign_prime_or_set_is_no_quotation() -> None:
     assert signs(r"\exp\{-\beta d_E(x, y)\}") == signs("exp{−β d_E(x, y)}") != signs("exp{β d_E(x, y)}")
     assert signs(r"\frac{P_Y(y)}{P_{Y|X}(y|x')}") == signs("P_Y(y)/P_{Y|X}(y|x')") != signs("P_Y(y)/P_{Y|X}(y|x)")
+    assert signs(r"\frac{e^\epsilon - 1 + p}{p}") == signs("(e^ε - 1 + p)/p") != signs("e^ε - 1 + p/p")
     assert signs(r"\forall x, y \in \mathcal{X}") == signs("∀x, y ∈ 𝒳") != signs("∀x, y ∈ 𝒴")
 
 

@@ -176,7 +176,7 @@ def test_a_grid_search_finds_beta_below_epsilon_for_the_least_mean_noise() -> No
     assert max(a for a, b in found if abs(b - 2.0) < 1e-9) == pytest.approx(0.7, abs=0.06)
 
 
-@pytest.mark.says("Jiang2021, Fig. 3a", "false")
+@pytest.mark.says("Jiang2021, Fig. 3a", "typo")
 def test_alpha_falls_with_skew() -> None:
     """E12: more skew needs more noise, that is a smaller alpha."""
     at_2 = [cl.context_aware(X, skewed(s), 2, calibration="sufficient").alpha for s in (0.0, 0.6)]

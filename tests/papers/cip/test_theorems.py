@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ from hypothesis import strategies as st
 
 from sfumato.base.errors import InputError
 from sfumato.base.numbers.odds import odds_at, renyi_epsilon
+from sfumato.channels.measures.renyi_ldp import renyi_ldp
+from sfumato.papers.cip.several_moments import compound_loss_exact
 from sfumato.papers.cip.theorems import (
     additive_decomposition,
     composed_loss,
@@ -23,11 +26,14 @@ from sfumato.papers.cip.theorems import (
     prior_divergence,
     prior_posterior_gap,
     redrawn_noise,
+    two_sided_mechanism,
 )
 from sfumato.tracks.designs.exact_designs import block, joint
 from sfumato.tracks.designs.published import sdp_a_basic
 from sfumato.tracks.losses.gaussian_loss import loss_matrix, worst_direction
 from sfumato.tracks.priors.kernels import RBF, Matern32, Periodic
+
+NORMAL = NormalDist()
 
 
 def random_case(seed, n=8):
@@ -201,16 +207,37 @@ def test_corollary_1_bounds_a_number_below_zero_and_the_other_direction_is_the_o
     assert under_j < 0 < under_i <= renyi_epsilon(mu, 5.0)
 
 
-@pytest.mark.says("Meehan2021, Sec. 3, λ → ∞", "empty")
-def test_no_gaussian_noise_has_a_finite_loss_at_infinite_order():
+@pytest.mark.says("Meehan2021, Thm 3.1, both sides", "false")
+def test_both_sides_of_theorem_3_1_together_may_have_nearly_twice_delta():
+    for order, epsilon, delta, beyond in ((50, 0.1, 0.1, 0.1852), (5, 1.0, 0.01, 0.01096), (3, 2.0, 0.05, None)):
+        first, second = two_sided_mechanism(epsilon, order=order, delta=delta)
+        for p, q in ((first, second), (second, first)):
+            assert p.sum() == pytest.approx(1)
+            assert math.log(float(p**order @ q ** (1 - order))) / (order - 1) == pytest.approx(epsilon)
+            gap = epsilon + math.log(1 / delta) / (order - 1)
+            moved = np.log(p / q)
+            assert p[moved > gap].sum() <= delta  # what Lemma 7.1 says of each side
+            both = p[abs(moved) > gap].sum()
+            assert delta < both <= delta * (1 + math.exp(-gap))
+            assert beyond is None or both == pytest.approx(beyond, rel=1e-3)
+    for mu, order, delta in ((0.2, 5, 0.1), (1.0, 2, 0.5), (3.0, 1.5, 0.9)):  # for Gaussian noise δ is enough
+        gap = prior_posterior_gap(order * mu**2 / 2, order=order, delta=delta)
+        assert NORMAL.cdf(mu / 2 - gap / mu) + NORMAL.cdf(-mu / 2 - gap / mu) <= delta
+
+
+def test_the_renyi_divergence_tends_to_the_largest_log_odds_and_for_gaussian_noise_to_none():
+    report = np.array([[0.7, 0.2, 0.1], [0.5, 0.2, 0.3]])
+    assert [renyi_ldp(report, order) for order in (1e3, 1e6)] == pytest.approx([math.log(3)] * 2, abs=3e-3)
+    assert renyi_ldp(report, 2) == pytest.approx(math.log(0.25 / 0.7 + 0.04 / 0.2 + 0.09 / 0.1))
     assert renyi_epsilon(0.2, 5.0) == pytest.approx(0.1)
     assert renyi_epsilon(0.2, 1000.0) == pytest.approx(20.0)
     assert renyi_epsilon(0.4, 5.0) == pytest.approx(0.4)
 
 
-@pytest.mark.says("Meehan2021, Sec. 5, correlation", "false")
-def test_eight_neighbours_at_length_scale_8_correlate_less_than_8_tenths():
+@pytest.mark.says("Meehan2021, Sec. 5, correlation", "undecided")
+def test_at_length_scale_8_a_sample_correlates_with_its_eight_nearest_and_the_eighth_with_the_first_does_not():
     lags = RBF(8.0).covariance(np.arange(9.0))[0]
+    assert lags[4] == pytest.approx(0.882, abs=1e-3)
     assert lags[5] > 0.8 > lags[6]
     assert lags[7] == pytest.approx(0.682, abs=1e-3)
     assert RBF(1.0).covariance(np.arange(2.0))[0, 1] == pytest.approx(0.607, abs=1e-3)  # the workshop's ".6"
@@ -274,6 +301,10 @@ def test_the_longest_length_scale_is_not_the_worst_for_several_moments_together(
 
     assert top(2, [0, 1, 3, 4]) == pytest.approx(13.67, abs=0.01)
     assert top(20, [0, 1, 3, 4]) == pytest.approx(12.17, abs=0.01)
+    corners = [compound_loss_exact(loss_matrix(RBF(at).covariance(times), noise, [0, 1, 3, 4])) / 4 for at in (2, 20)]
+    assert corners == pytest.approx(
+        [12.20, 10.61], abs=0.01
+    )  # over the pairs of Definition 2.2, not a ball around them
     basic = [top(length, [2]) for length in (0.5, 1, 2, 5, 20)]
     assert basic == sorted(basic)
 

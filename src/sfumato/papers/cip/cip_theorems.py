@@ -8,6 +8,8 @@ import numpy as np
 
 from sfumato.base.drawing.panels import Panel
 from sfumato.base.numbers.odds import mu_at_epsilon, odds_at, renyi_epsilon
+from sfumato.channels.measures.discrete import ldp
+from sfumato.channels.measures.renyi_ldp import renyi_ldp
 from sfumato.papers import Reproduction
 from sfumato.papers.cip.misspecified import (
     AISTATS,
@@ -35,8 +37,9 @@ from sfumato.papers.cip.theorems import (
     independent_dimensions,
     prior_posterior_gap,
     redrawn_noise,
+    two_sided_mechanism,
 )
-from sfumato.papers.claims import Claim, check, near
+from sfumato.papers.claims import Claim, cannot_check, check, near
 from sfumato.papers.picture import Picture
 from sfumato.tracks.losses.gaussian_loss import loss_matrix
 from sfumato.tracks.priors.gaussian import GaussianPrior
@@ -102,6 +105,7 @@ def run(*, quick: bool = False) -> Reproduction:
             all(row["exact"] < row["Theorem 3.1"] for row in gap_rows),
             measured=tuple(float(row["exact"]) for row in gap_rows),
         ),
+        *_gap_claims(),
         *(
             near(
                 "direct and inferential loss add up",
@@ -252,19 +256,37 @@ def _bound_claims(prior: np.ndarray, white: np.ndarray, whole: float) -> list[Cl
             whose=f"{AISTATS}, App. 7.2.4",
             because=f"read as 2r, {exact_epsilon_under(prior, white, [24], order=5, radius=0.4):.1f}",
         ),
-        check(
-            "the Rényi loss of Gaussian noise grows with the order without end",
-            renyi_epsilon(0.2, 1000.0) > 100 * renyi_epsilon(0.2, 5.0),
-            whose=f"{AISTATS}, Sec. 3, λ → ∞",
-            measured=(renyi_epsilon(0.2, 5.0), renyi_epsilon(0.2, 1000.0)),
-        ),
-        check(
-            "l_eff = 8: the first and the eighth sample correlate above .8",
-            bool(lags[7] > 0.8),
+        cannot_check(
+            "l_eff = 8: every eight neighbouring samples correlate above .8",
             whose=f"{AISTATS}, Sec. 5, correlation",
-            measured=(float(lags[7]), float(lags[8])),
-            expected=0.8,
-            because=f"at a lag of 7 and of 8; {int((lags > 0.8).sum()) - 1} neighbours on either side are above",
+            because=f"with one another {lags[7]:.3f} from the first to the eighth; with a sample those four away "
+            f"{lags[4]:.3f}, and {int((lags > 0.8).sum()) - 1} on either side are above",
+        ),
+    ]
+
+
+def _gap_claims() -> list[Claim]:
+    """Theorem 3.1, both sides together, and the order without end."""
+    cases = [(50.0, 0.1, 0.1), (5.0, 1.0, 0.01)]
+    moved = [float(two_sided_mechanism(e, order=o, delta=d)[0, :2].sum()) for o, e, d in cases]
+    report = two_sided_mechanism(1.0, order=5, delta=0.01)
+    return [
+        check(
+            "the log odds are beyond ±ε' with probability at most δ",
+            all(found <= d for found, (*_, d) in zip(moved, cases, strict=True)),
+            whose=f"{AISTATS}, Thm 3.1, both sides",
+            measured=tuple(moved),
+            expected=tuple(d for *_, d in cases),
+            because="three outcomes; λ = 50, ε = .1 and λ = 5, ε = 1",
+        ),
+        near(
+            "as λ → ∞ the divergence is the largest log odds (the release of three outcomes, λ = 1e5)",
+            renyi_ldp(report, 1e5),
+            ldp(report),
+            tolerance=1e-3,
+            whose=f"{AISTATS}, Sec. 3, λ → ∞",
+            because=f"that of Gaussian noise grows without end: {renyi_epsilon(0.2, 5.0):g} at λ = 5, "
+            f"{renyi_epsilon(0.2, 1000.0):g} at λ = 1,000",
         ),
     ]
 
@@ -309,9 +331,9 @@ def _workshop_claims() -> list[Claim]:
     apart, linked = axes_loss(smooth_prior(6.0), 0.02 * np.eye(50), 24, correlation=0.6)
     times = np.arange(5.0)
     moments = [0, 1, 3, 4]
-    losses = [
-        float(np.linalg.eigvalsh(loss_matrix(RBF(l).covariance(times), 0.16 * np.eye(5), moments))[-1]) for l in (2, 20)
-    ]
+    both = [loss_matrix(RBF(length).covariance(times), 0.16 * np.eye(5), moments) for length in (2, 20)]
+    losses = [float(np.linalg.eigvalsh(matrix)[-1]) for matrix in both]
+    corners = [compound_loss_exact(matrix) / 4 for matrix in both]
     trace = smooth_prior(2.0, 10)
     worst = worst_subsequence(trace, np.eye(10), 4)
     return [
@@ -334,7 +356,8 @@ def _workshop_claims() -> list[Claim]:
             losses[0] <= losses[1],
             whose=f"{WORKSHOP}, Sec. 3.2, l_max",
             measured=(losses[0], losses[1]),
-            because="loss of four of five moments at l = 2 and 20, noise .16; for one it holds under diagonal noise",
+            because="loss of four of five moments at l = 2 and 20, noise .16; over the pairs of Definition 2.2 "
+            f"{corners[0]:.2f} and {corners[1]:.2f}; for one moment it holds under diagonal noise",
         ),
         check(
             "a point needs every subsequence that contains it protected: the worst is far above the point alone",

@@ -29,6 +29,18 @@ def prior_posterior_gap(epsilon: float, *, order: float, delta: float) -> float:
     return from_zero(epsilon, "epsilon") - math.log(delta) / (order - 1)
 
 
+def two_sided_mechanism(epsilon: float, *, order: float, delta: float) -> FloatArray:
+    """Reports of two secrets, (2, 3): Rényi divergence ε either way, log odds beyond ε' either way (erratum 23).
+
+    Each side has nearly δ, as Lemma 7.1 allows; both together have nearly δ(1 + e^-ε').
+    """
+    beyond = prior_posterior_gap(epsilon, order=order, delta=delta) * (1 + 1e-12)
+    odds = math.exp(-beyond)
+    tail = math.expm1((order - 1) * epsilon) / (math.expm1((order - 1) * beyond) + odds**order - odds)
+    rest = 1 - tail - tail * odds
+    return np.array([[tail, tail * odds, rest], [tail * odds, tail, rest]])
+
+
 def expected_gaps(mu: float) -> tuple[float, float]:
     """The expected gap of log odds for Gaussian noise, Z drawn under s_j and under s_i: -D_KL and +D_KL, μ²/2 in size.
 
