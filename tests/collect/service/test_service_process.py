@@ -324,9 +324,11 @@ def test_schemathesis_finds_no_5xx_and_no_schema_violation(
 
 def test_the_contract_is_json_and_names_every_report_route(collector: CollectorProcess) -> None:
     contract = json.loads(httpx.get(f"{collector.url}/openapi.json").content)
+    shapes = contract["paths"]["/api/v1/campaigns/{campaign}/estimate.geojson"]["get"]["responses"]["200"]["content"]
+    assert shapes == {"application/geo+json": {"schema": {"type": "object"}}}, "schemathesis reads it as JSON"
     posts = [path for path, methods in contract["paths"].items() if "post" in methods]
     assert sorted(path.rsplit("/", 1)[1] for path in posts) == [
-        *("archive", "backups", "campaigns", "close", "codes", "delete", "delete", "end", "exclude", "include"),
+        *("archive", "backups", "campaigns", "close", "codes", "copy", "delete", "delete", "end", "exclude", "include"),
         *(
             "operators",
             "pause",

@@ -190,7 +190,9 @@ def _file_route(ending: str) -> Callable[..., Awaitable[Response]]:
 
 
 for _ending, (_media_type, _) in _FILES.items():
-    _content = {_media_type.partition(";")[0]: {"schema": {"type": "string", "format": "binary"}}}
+    # GeoJSON is read as what it is, an object: only the other files are text or bytes to a reader of the contract.
+    _schema = {"type": "object"} if "json" in _media_type else {"type": "string", "format": "binary"}
+    _content = {_media_type.partition(";")[0]: {"schema": _schema}}
     readers.add_api_route(
         f"/api/v1/campaigns/{{campaign}}/estimate.{_ending}",
         _file_route(_ending),
