@@ -42,6 +42,7 @@ def test_rounds_are_consecutive_seeds():
 
 def test_joint_once_with_feedback_runs_and_spends_one_report():
     options = ("--cycles", "3", "--rounds", "1", "--estimator", "joint", "--reporting", "once", "--feedback")
+    options += ("--promise", "mutual-information")
     found = simulate(*options)
     assert found["floor"] == 0.01
     assert found["cycles"][-1]["spent_epsilon"] <= 2.0
@@ -108,7 +109,8 @@ def test_an_enormous_cap_runs():
 @pytest.mark.parametrize(
     "options",
     [("--start", "spike:93"), ("--ibu-steps", "3"), ("--ba-steps", "3"), ("--max-log-change", "1"),
-     ("--hold-on-alarm",),
+     ("--hold-on-alarm",), ("--feedback",), ("--estimator", "published", "--last-only"),
+     ("--promise", "mutual-information", "--feedback", "--last-only"),
      ("--promise", "mutual-information", "--estimator", "joint", "--feedback", "--ibu-steps", "3")],
 )  # fmt: skip
 def test_an_option_that_would_change_no_cycle_is_refused(options):

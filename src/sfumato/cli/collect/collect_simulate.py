@@ -70,7 +70,9 @@ def simulate_command(
     feedback: Annotated[bool, _loop("Let the joint estimate choose the next channel.", "--feedback")] = False,
     ba_steps: Annotated[int | None, _loop("Blahut-Arimoto steps per cycle (8 Paris, 5 SF).")] = None,
     ibu_steps: Annotated[int | None, _loop("Bayesian update steps per cycle (10 Paris, 5 SF).")] = None,
-    floor: Annotated[float | None, _loop("Share of uniform in the weights (0; 0.01 with --feedback).")] = None,
+    floor: Annotated[
+        float | None, _loop("Share of uniform in the weights (0; 0.01 with --feedback or the promise epsilon).")
+    ] = None,
     start: Annotated[
         str,
         _loop(
@@ -106,6 +108,8 @@ def simulate_command(
             "--ba-steps": ba_steps is not None and tight,
             "--max-log-change": max_log_change is not None and tight,
             "--hold-on-alarm": hold_on_alarm and tight,
+            "--feedback": feedback and tight and apart,
+            "--last-only": last_only and (feedback or not apart),
         }
     )
     place = city_counts(city) if city in CITIES else city_from_csv(city)
@@ -164,9 +168,10 @@ def _refuse_idle(idle: dict[str, bool]) -> None:
     """An option that would change no cycle is refused: a run with it would look like a run that tried it."""
     if named := [name for name, wrong in idle.items() if wrong]:
         raise InputError(
-            f"{' and '.join(named)} would change nothing here: the tight channel follows no map, and a joint estimate "
-            "starts from none.",
-            "Add --promise mutual-information (the published loop), and for --start or --ibu-steps without --feedback.",
+            f"{' and '.join(named)} would change nothing here: the tight channel follows no map, a joint estimate starts "
+            "from none, and only a joint estimate that chooses no channel can wait for the last cycle.",
+            "Add --promise mutual-information (the published loop), without --feedback for --start, --ibu-steps or "
+            "--last-only, which needs --estimator joint.",
         )
 
 
