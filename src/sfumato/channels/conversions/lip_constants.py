@@ -1,7 +1,7 @@
 """From one privacy notion to another, with the tight constants; every result says when it holds.
 
 Throughout ``smallest`` is the smallest prior probability p_min, and tau = 1 / (1 + e^eps). The statements are those of
-[Jiang2021] after correction (see docs/errata.md); tightness was checked against vertex enumeration.
+[Jiang2021] (E1 and E2 are typos, E15 is corrected: docs/errata.md); tightness was checked against vertex enumeration.
 
 Each formula is written so that nothing cancels at small epsilon (log1p, expm1), and rounded once in the direction of
 privacy: a leakage up, a budget down (:mod:`.rounding`). With u = 2^-53, log1p(a expm1(eps)) is within 4 units of the

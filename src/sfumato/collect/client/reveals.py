@@ -1,6 +1,6 @@
 """What one report gives away: the exact epsilon per kilometre of its channel, and how well two cells are told apart.
 
-With K(x, y) = exp(-beta d(x, y)) and Z = K c, for X = Y, a metric d and c > 0 [Biswas2023, corrected]:
+With K(x, y) = exp(-beta d(x, y)) and Z = K c, for X = Y, a metric d and c > 0 (2 beta is [Biswas2023, Remark 3]):
 
     epsilon = beta + max over x != x' of |log Z(x) - log Z(x')| / d(x, x')  <=  2 beta  for every c, even a hostile one.
 

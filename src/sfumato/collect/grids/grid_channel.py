@@ -2,7 +2,7 @@
 
     P(y | x) = c(y) exp(-beta d(x, y)) / Z(x),      Z = K c,   K(x, y) = exp(-beta d(x, y))
 
-For the grid's own metric d and any c >= 0 the exact geo-indistinguishability is ([Biswas2023, Sec. 3], corrected)
+For the grid's own metric d and any c >= 0 the exact geo-indistinguishability is ([Biswas2023, Remark 3] has the bound)
 
     epsilon = max_{x != x'} [beta max_{y: c(y) > 0} (d(x', y) - d(x, y)) + log Z(x') - log Z(x)] / d(x, x')
            <= beta + Lip(log Z) <= 2 beta,        equality in the first where c > 0 on every cell,

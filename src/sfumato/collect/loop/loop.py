@@ -6,8 +6,7 @@ cost a person together is for the accountant to say.
 
 A campaign promises one thing and uses the channel that is best for it: *epsilon*, the tight channel of exact level
 2 beta, the same in every cycle (:mod:`sfumato.collect.grids.tight`); *mutual-information*, Blahut-Arimoto on the
-last map, within 2 beta, the first from the uniform prior (a fixed Laplace first round is not within 2 beta [Biswas2023,
-Alg. 1, corrected]).
+last map, within 2 beta, the first from the uniform prior, as in [Biswas2023, Sec. 7].
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 tau = 1/(1 + e^eps) decides: when every symbol has prior probability at least tau, prior resampling dominates every
 eps-LIP channel (each is a garbling of it), so with the best relabelling it is optimal for any distortion. Two symbols
-always have a dominant channel. Statements are [Jiang2021] as corrected in docs/errata.md.
+always have a dominant channel. Proofs are ours; the notion is that of [Jiang2021].
 """
 
 from __future__ import annotations
