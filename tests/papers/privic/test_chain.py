@@ -81,7 +81,6 @@ def test_theorem_6_2_and_6_3_hold_where_one_class_is_left():
     assert chain.period(chain.closed[0]) == 1
 
 
-@pytest.mark.says("Biswas2023, Remark 5", "undecided")
 @pytest.mark.says("Biswas2023, Thm C.6", "false")
 @pytest.mark.slow
 def test_theorem_c_6_the_estimate_jumps_where_the_channel_becomes_constant():

@@ -9,6 +9,7 @@ from sfumato.base.errors import InputError
 from sfumato.channels.designs.rate_distortion import rate_distortion
 from sfumato.papers.privic import privic_appendix_c as continuity
 from sfumato.papers.privic.privic_chain import updates
+from sfumato.papers.privic.privic_duality import weights_after
 
 LINE = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))
 
@@ -87,6 +88,26 @@ def test_theorem_c_4_the_corrected_constant_bounds_several_steps():
 
 def test_an_output_impossible_from_some_cell_has_no_constant():
     assert math.isinf(continuity.update_lipschitz(np.array([[1.0, 0.0], [0.5, 0.5]]), [0.5, 0.5]))
+
+
+@pytest.mark.says("Biswas2023, Remark 5", "false")
+def test_remark_5_two_maps_ever_nearer_have_channels_that_share_no_report():
+    for share in (0.1, 1e-3, 1e-9):
+        apart, channels_apart, above = continuity.mirrored_maps(share)
+        assert apart == pytest.approx(share - share**2)
+        assert channels_apart == pytest.approx(1)
+        assert abs(above) < 1e-12  # nobody's weights do better
+    turns = np.deg2rad([0, 120, 240])  # the same, by the iteration itself
+    x = np.concatenate([np.cos(turns), 0.3 * np.cos(turns + 0.4), 0.3 * np.cos(turns - 0.4)])
+    y = np.concatenate([np.sin(turns), 0.3 * np.sin(turns + 0.4), 0.3 * np.sin(turns - 0.4)])
+    distances = np.hypot(x[:, None] - x, y[:, None] - y)
+    people = np.repeat([0.89, 0.1, 0.01], 3) / 3
+    found = [
+        weights_after(p, distances, beta=0.3, updates=20_000)
+        for p in (people, people[[0, 1, 2, *range(6, 9), *range(3, 6)]])
+    ]
+    assert found[0] == pytest.approx(np.repeat([0, 1, 0], 3) / 3, abs=1e-6)
+    assert found[1] == pytest.approx(np.repeat([0, 0, 1], 3) / 3, abs=1e-6)
 
 
 @pytest.mark.says("Biswas2023, Lemma C.3", "false")

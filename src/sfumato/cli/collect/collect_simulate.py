@@ -168,8 +168,8 @@ def _refuse_idle(idle: dict[str, bool]) -> None:
     """An option that would change no cycle is refused: a run with it would look like a run that tried it."""
     if named := [name for name, wrong in idle.items() if wrong]:
         raise InputError(
-            f"{' and '.join(named)} would change nothing here: the tight channel follows no map, a joint estimate starts "
-            "from none, and only a joint estimate that chooses no channel can wait for the last cycle.",
+            f"{' and '.join(named)} would change nothing here: the tight channel follows no map, a joint estimate "
+            "starts from none, and only a joint estimate that chooses no channel can wait for the last cycle.",
             "Add --promise mutual-information (the published loop), without --feedback for --start, --ibu-steps or "
             "--last-only, which needs --estimator joint.",
         )
