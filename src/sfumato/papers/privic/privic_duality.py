@@ -96,9 +96,7 @@ PLACE = "Biswas2023, Sec. 4, Fig. 4"
 def run(*, quick: bool = False) -> Reproduction:
     """Paris at beta = 1, and the curve of a line of cells."""
     place = city("paris")
-    centres = place.plain_grid.centres()
-    distances = np.hypot(*(centres[:, None] - centres[None]).transpose(2, 0, 1))
-    prior = place.probabilities
+    distances, prior = place.plain_grid.distance_matrix(), place.probabilities
     dual = dual_problem(prior, distances, beta=1.0)
     rows: list[dict[str, float]] = []
     for updates in (1, 2, 7, 20, 100) if quick else (1, 2, 7, 20, 100, 500):

@@ -90,8 +90,7 @@ def run(*, quick: bool = False) -> Reproduction:
     limit = blahut_arimoto(prior, grid, beta=1.0, steps=steps, floor=0.0)
     matrix = limit.value.to_dense().matrix
     reported = prior @ matrix
-    centres = grid.centres()
-    distances = np.hypot(*(centres[:, None] - centres[None]).transpose(2, 0, 1))
+    distances = grid.distance_matrix()
     elastic = reported * np.exp(-distances)
     elastic /= elastic.sum(axis=1, keepdims=True)
     off = float(np.abs(elastic - matrix).max())
