@@ -102,6 +102,21 @@ def test_every_single_field_is_recomputed_even_when_the_certificate_is_sealed_ag
     assert checked > 60
 
 
+@pytest.mark.parametrize("name", ["headline", "plan", "times", "several_files", "if_turning"])
+def test_what_older_versions_did_not_say_is_missed_in_todays(name: str, files: tuple[Path, Path]) -> None:
+    """Without `if_turning`, which warns, or the headline a certificate was Good."""
+    forged = {key: value for key, value in read_certificate(files[0]).items() if key != name}
+    with pytest.raises(VerificationFailed, match=f"'{name}' is missing"):
+        verify(with_seal(forged), release=files[1])
+
+
+def test_a_number_beyond_use_is_a_change_and_no_crash(files: tuple[Path, Path]) -> None:
+    forged = read_certificate(files[0])
+    forged["parameters"]["noise_m"] = 1e300
+    with pytest.raises(VerificationFailed, match="do not hold"):
+        verify(with_seal(forged), release=files[1])
+
+
 def test_a_stronger_wish_than_the_noise_keeps_is_found(files: tuple[Path, Path]) -> None:
     forged = read_certificate(files[0])
     forged["target"] = {"odds": 1.5, "epsilon": None, "noise_m": None}

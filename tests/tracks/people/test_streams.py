@@ -85,3 +85,13 @@ def test_what_fails_leaves_neither_rows_nor_a_release_and_shows_no_value(source:
     with pytest.raises(InputError, match="key of its own"):
         protect_table(bad, PLAN, into=tmp_path / "out", key=bytes(32))
     assert {path.name for path in tmp_path.iterdir()} == {"in", "kept"}
+
+
+def test_addresses_stay_in_no_folder_unless_that_is_asked(source: Path, tmp_path: Path) -> None:
+    """Ids of lazy tables stay, because their owner joins them; addresses were kept without a word."""
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    lazy = polars.scan_parquet(source / "a.parquet").with_columns(polars.col("user_id") + "@example.org")
+    with pytest.raises(InputError, match="e-mail addresses"):
+        protect_table(lazy, Plan(noise_m=100.0), into=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    protect_table(lazy, PLAN, into=tmp_path / "out")

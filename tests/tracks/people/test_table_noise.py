@@ -242,3 +242,11 @@ def test_no_warning_where_nothing_is_wrong() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         protect_table(people(1), PLAN)
+
+
+def test_rows_that_name_nobody_share_no_noise_under_a_key() -> None:
+    """Two people's tables without ids had the same noise at the same moments: the way between them was released."""
+    nameless = people().drop_columns(["user_id"]).slice(0, 40)
+    with pytest.raises(InputError, match="nothing says whose the rows are"):
+        protect_table(nameless, PLAN, key=KEY)
+    assert protect_table(nameless, PLAN, key=KEY, one_person=True)[1]["people"] == 1

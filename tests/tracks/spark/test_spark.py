@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from spark_session import KEY, PLAN, assert_same, session, table
 
 from sfumato.base.errors import InputError
 from sfumato.tracks.folders.streams import protect_table
+from sfumato.tracks.plan import Plan
 
 pytestmark = pytest.mark.spark
 
@@ -35,7 +37,9 @@ def test_the_release_is_the_local_engines_bit_for_bit_and_so_is_what_is_certifie
     assert_same(protect(given.repartition(7), PLAN, key=KEY, groups=11).frame.toArrow(), local)
     said = done.certificate()
     assert (said["people"], said["points"]) == (certificate["people"], certificate["points"])
-    assert said["worst_loss"] == certificate["worst_loss"]
+    assert {name: said[name] for name in ("worst_loss", "ids", "columns")} == {
+        name: certificate[name] for name in ("worst_loss", "ids", "columns")
+    }
     assert done.rejects.count() == 0
     assert KEY.hex() not in repr(done) + repr(done._group)
 
@@ -57,5 +61,10 @@ def test_bad_rows_are_in_the_rejects_with_their_reasons_and_two_spellings_are_re
     spelled = [{**rows[0], "user_id": "U1 "}, {**rows[5], "user_id": "u1"}]
     with pytest.raises(InputError, match="Two ids are the same"):
         protect(spark.createDataFrame(pa.Table.from_pylist(spelled, schema=good.schema)), PLAN)
+    called = good.set_column(0, "user_id", pc.binary_join_element_wise(good["user_id"], "example.org", "@"))
+    frame_of_addresses = spark.createDataFrame(called)
+    with pytest.raises(Exception, match="e-mail addresses"):
+        protect(frame_of_addresses, PLAN).frame.count()
+    assert protect(frame_of_addresses, Plan(noise_m=100.0, ids="keep")).frame.count() == 60
     with pytest.raises(InputError, match="whose each row is"):
         protect(frame.withColumnRenamed("user_id", "colour"), PLAN)

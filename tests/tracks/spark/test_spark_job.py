@@ -22,6 +22,7 @@ import pytest
 from spark_session import PLAN, SOURCE, executors, kill_one, session, table
 
 from sfumato.base.errors import InputError
+from sfumato.tracks.certificates.person_ids import list_beside, list_text
 from sfumato.tracks.folders.rows.dataset_job import protect_dataset
 from sfumato.tracks.folders.verify_folder import verify_folder
 from sfumato.tracks.io.tables.wkb import encode_points
@@ -90,6 +91,9 @@ def assert_alike(local: Path, spark: Path) -> None:
     ]
     assert rejects[0] == rejects[1]
     verify_folder(spark / "_certificate.json", spark)
+    listed = ds.dataset(spark.with_name(f"{spark.name}.ids"), format="parquet").to_table().to_pylist()
+    assert list_beside(local).read_text() == list_text([(one["given"], one["released"]) for one in listed])
+    assert spark.with_name(f"{spark.name}.ids").stat().st_mode & 0o77 == 0
     assert not spark.with_name(spark.name + ".private").exists()
 
 

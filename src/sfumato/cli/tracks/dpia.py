@@ -49,4 +49,4 @@ def dpia(
         return
     typer.echo(f"Written: {output}. Complete what stands in [square brackets]; it is a draft, not legal advice.")
     if verdict is not None and not verdict.ok:
-        typer.echo("NOT GOOD: the release does not pass `sfumato verify`; the draft says why.", err=True)
+        typer.echo(f"{verdict.head()} The draft says why.", err=True)

@@ -35,6 +35,7 @@ from sfumato.pages.report.parts import section, table
 from sfumato.tracks.adversary.fleet import People, person_losses
 from sfumato.tracks.answers.received import Received, received_as
 from sfumato.tracks.certificates.document import Certificate, promise_lines
+from sfumato.tracks.certificates.person_ids import list_beside
 from sfumato.tracks.certificates.state import NoiseState, create_state, load_state
 from sfumato.tracks.certificates.verify import Document, terms_of
 from sfumato.tracks.folders.audit_archive import audit_archive
@@ -191,8 +192,9 @@ def _say_dataset(done: DatasetResult, output: str, *, spark: bool) -> None:
         typer.echo(line)
     if "ids" in done.document:
         typer.echo(done.document["ids"]["meaning"])
-    if spark and done.document.get("ids", {}).get("released") == "random":
-        typer.echo("On Spark no private list leads back from new ids: whoever must join them uses --ids keep.")
+    if done.document.get("ids", {}).get("released") == "random":
+        listed = f"{output.rstrip('/')}.ids" if spark else list_beside(Path(output))
+        typer.echo(f"The private list that leads them back: {listed} (keep it to yourself)")
     people = done.document["people"]
     if (spread := people["points_per_person"]) and people["people"] > 1:
         typer.echo(

@@ -112,10 +112,12 @@ def _pair(named: Path, release: Path | None) -> tuple[Path, Path]:
         return (named / CERTIFICATE_NAME if named.is_dir() else named), release
     if (found := find_certificate(named)) is not None:
         return found, named
+    if not named.exists():
+        raise InputError(f"There is no {named}.", "Name a release, or its certificate.")
     stem = named.with_name(named.name.removesuffix(".certificate.json"))
     if stem != named and stem.exists():
         return named, stem
-    if named.exists() and _kind(named) is None:
+    if _kind(named) is None:
         raise InputError(f"There is no certificate beside {named}.", "Name it, and the release with --release.")
     raise InputError("A certificate is checked against its release.", "Name it with --release.")
 

@@ -41,6 +41,9 @@ class Judged(Protocol):
     def ok(self) -> bool:
         """Whether every answer is a yes."""
 
+    def head(self) -> str:
+        """Good or not, in one sentence."""
+
     def rows(self) -> list[tuple[str, str]]:
         """What was asked, and what was found."""
 
@@ -106,7 +109,7 @@ def facts_of(document: Mapping[str, object], verdict: Judged | None, name: str) 
     if document.get("withheld"):
         flags.add("hidden")
     if verdict is not None:
-        values["verdict"] = "good." if verdict.ok else "NOT GOOD: do not rely on this release."
+        values["verdict"] = "good." if verdict.ok else verdict.head()
         lists["rows"] = [about_people(f"{label} {text}") for label, text in verdict.rows()]
     if isinstance(noise, Mapping):
         record = Certificate.of(noise)

@@ -84,9 +84,13 @@ class Verdict:
     @property
     def ok(self) -> bool:
         """Unchanged, clean, plausible (vouched for where that cannot be told), protected, and all that is required."""
-        plausible = self.plausible is True or (self.plausible is None and self.vouched)
-        held = self.unchanged is True and self.clean is True and plausible
-        return held and self.protection in ("as promised", WITHHELD) and not self.unmet
+        return self._but_plausible and (self.plausible is True or (self.plausible is None and self.vouched))
+
+    @property
+    def _but_plausible(self) -> bool:
+        """All that ``ok`` asks, but whether the positions could hold the noise."""
+        held = self.unchanged is True and self.clean is True and self.protection in ("as promised", WITHHELD)
+        return held and not self.unmet
 
     def to_dict(self) -> dict[str, object]:
         """The fields of ``verify --json``."""
@@ -103,6 +107,8 @@ class Verdict:
         """Good or not, in one sentence."""
         if self.unchanged is None:
             return "NOT CHECKED: another version of sfumato wrote this certificate."
+        if self._but_plausible and self.plausible is None and not self.vouched:
+            return "CANNOT BE TOLD: do not rely on this release before what is missing is there."
         if not self.ok:
             return "NOT GOOD: do not rely on this release."
         if not self.wording_checked:

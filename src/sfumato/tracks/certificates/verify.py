@@ -50,8 +50,9 @@ _SENTENCES = (  # all else is a number or a name, and is compared whatever the w
     "if_turning.meaning",
     *("secrets.statement", "secrets.limits", "secrets.loss_over_class_grid", "ids.meaning"),
 )
-_SINCE = ("headline", "plan", "times", "several_files", "if_turning")  # what older certificates do not have
+_SINCE = ("headline", "plan", "times", "several_files", "if_turning")  # what other versions' may not have
 _KINDS = "Check the file; a smoothed track's certificate is for sfumato verify --raw, or judge_smoothed."
+_CHANGED = "It was changed."
 _INDEX = "That is the index of a pandas frame: write it with index=False."
 LOSS_TOLERANCE = 1e-6  # exact losses go through a factorisation
 _FACTORISED = (
@@ -123,7 +124,7 @@ def verify(
         )
     recorded = document.get("release")
     if not isinstance(recorded, dict):
-        raise VerificationFailed("The certificate names no release.", "It was changed.")
+        raise VerificationFailed("The certificate names no release.", _CHANGED)
     file = {key: value for key, value in recorded.items() if key != "content_sha256"}
     if isinstance(release, str | Path):
         file = file_facts(release) if "file_sha256" in recorded else {}
@@ -156,7 +157,7 @@ def verify_files(document: Written, traces: Iterable[Trace] | None, *, ignore_wo
     checks, notes = check_opening(document, None, ignore_wording)
     terms = terms_of(document)
     if not terms.several_files:
-        raise VerificationFailed("The certificate speaks of one track, not of files.", "It was changed.")
+        raise VerificationFailed("The certificate speaks of one track, not of files.", _CHANGED)
     stated: dict[str, object] = {}
     content = fields_of(document)["release"]["content_sha256"]
     if traces is None:
@@ -217,7 +218,10 @@ def check_recomputed(
         again = certificate_body(terms, released)
     except SfumatoError as error:
         raise VerificationFailed(f"The certificate's terms do not hold: {error.what}", error.advice) from error
-    again = {name: value for name, value in again.items() if name not in _SINCE or name in document}
+    except (ArithmeticError, ValueError, TypeError) as error:
+        raise VerificationFailed("The certificate's terms do not hold: a number is beyond use.", _CHANGED) from error
+    if document.get("sfumato") != __version__:
+        again = {name: value for name, value in again.items() if name not in _SINCE or name in document}
     if document.get("sfumato") == "0.1.0":
         notes += _stays_of_the_first_edition(document, again)
     again |= {"sfumato": document["sfumato"], "release": {**again["release"], **file}}
@@ -312,9 +316,9 @@ def _check_seal(document: Written, kind: str = KIND, format: int = FORMAT) -> No
     try:
         expected = with_seal(document)[SEAL]
     except (TypeError, ValueError) as error:
-        raise VerificationFailed("The certificate cannot be read.", "It was changed.") from error
+        raise VerificationFailed("The certificate cannot be read.", _CHANGED) from error
     if document.get(SEAL) != expected:
-        raise VerificationFailed("The certificate's own hash does not fit its content.", "It was changed.")
+        raise VerificationFailed("The certificate's own hash does not fit its content.", _CHANGED)
 
 
 def terms_of(document: Written) -> Terms:
@@ -342,9 +346,9 @@ def terms_of(document: Written) -> Terms:
         )
     except VerificationFailed:
         raise
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         reason = error.what if isinstance(error, SfumatoError) else "a field is missing or has the wrong type"
-        raise VerificationFailed(f"The certificate's terms cannot be used: {reason}.", "It was changed.") from error
+        raise VerificationFailed(f"The certificate's terms cannot be used: {reason}.", _CHANGED) from error
 
 
 def _check_kept(people: Sequence[tuple[str | None, Trace]], kept: Sequence[str]) -> None:

@@ -24,12 +24,13 @@ import pyarrow.parquet as pq
 
 from sfumato.base.errors import InputError
 from sfumato.base.randomness import Random
+from sfumato.tracks.certificates.person_ids import refuse_contacts
 from sfumato.tracks.folders.rows.dataset import DatasetResult
 from sfumato.tracks.folders.rows.dataset_job import protect_dataset
 from sfumato.tracks.io.tables.kinds import as_arrow, library_of, like
 from sfumato.tracks.people.door import Frame, protect_arrow, warn_of
 from sfumato.tracks.people.layout import AskedOfReading, TableReading
-from sfumato.tracks.people.rows import fault_words
+from sfumato.tracks.people.rows import fault_words, label_of
 from sfumato.tracks.plan import Plan
 
 _BATCH_ROWS = 1 << 17
@@ -70,11 +71,14 @@ def protect_stream(
     table: Frame, into: Path, plan: Plan, *, reading: TableReading, strict: bool = False, rng: Random = None
 ) -> tuple[Frame, DatasetResult]:
     """The table over the folder ``into`` that was filled, of the kind that was given; and what happened."""
-    into, plan = into.expanduser().resolve(), replace(plan, ids=plan.ids or "keep")  # whose owner joins them
+    asked, plan = plan, replace(plan, ids=plan.ids or "keep")  # whose owner joins them
+    into = into.expanduser().resolve()
     into.parent.mkdir(parents=True, exist_ok=True)
     rows = Path(mkdtemp(prefix=f".{into.name}.rows-", dir=into.parent))
     try:
         _run(table, rows / "rows.parquet")
+        if asked.ids is None:
+            _refuse_contacts(rows / "rows.parquet", reading)
         done = protect_dataset(rows, into, plan, reading=reading, strict=strict, rng=rng)
     finally:
         shutil.rmtree(rows, ignore_errors=True)
@@ -100,6 +104,15 @@ def _run(table: object, path: Path) -> None:
         raise InputError(
             f"The table could not be read to its end ({type(error).__name__}).", "Run it by itself to see why."
         ) from None
+
+
+def _refuse_contacts(path: Path, reading: TableReading) -> None:
+    """Refuse ids that nobody asked to keep, where they are e-mail addresses or telephone numbers."""
+    with pq.ParquetFile(path) as file:
+        person = reading.layout(file.schema_arrow).person
+        for batch in file.iter_batches(columns=[person] if person else [], batch_size=_BATCH_ROWS):
+            if person:
+                refuse_contacts([label_of(one) for one in batch.column(0).unique().to_pylist()])
 
 
 def _over(given: Frame, folder: Path) -> Frame:

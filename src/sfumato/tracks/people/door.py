@@ -171,6 +171,11 @@ def protect_arrow(
     if table.num_rows == 0:
         raise InputError("The table has no points.", "Give at least one row with a position and a time.")
     layout = reading.layout_of(table, plan.keep, plan.times)
+    if key is not None and layout.person is None and not reading.one_person:
+        raise InputError(
+            "Under a key that is kept noise belongs to a person, and nothing says whose the rows are.",
+            "Name the column of people; or say one_person=True, and keep this key for that person alone.",
+        )
     rows = read_rows(table, layout)
     traces = rows.traces() if plan.mechanism != DEFAULT_MECHANISM else ()
     noise = choose_for_people(plan, traces, named=layout.person is not None, key=key, job_key=job_key, **drawn)

@@ -47,7 +47,7 @@ T = TypeVar("T")
 BLOCKS = "bucket int, good boolean, block binary"
 FILES = "kind string, content binary"
 FILE, INDEX = "_sfumato_file", "_sfumato_index"
-PARTS, REJECTED, SAID = "parts", "rejected", "said"
+PARTS, REJECTED, SAID, IDS = "parts", "rejected", "said", "ids"
 ENDS_WITH = b"PAR1"  # every Parquet file
 ROW_BITS = 40
 _LAT, _LON, _MS, _WHO, _FAULT = (f"_sfumato_{name}" for name in ("lat", "lon", "ms", "who", "fault"))
@@ -167,7 +167,8 @@ class DatasetWork:
             if good:
                 sample = Sample(reason_against(self.layout, self.dataset.schema, self.noise.plan.times))
                 given, rows = _gathered(good)
-                part = write_pieces([(given, self._moved(sample, given, rows))], self.dataset, self.layout, path)
+                moved = self._moved(sample, given, rows)
+                part = write_pieces([(given, moved)], self.dataset, self.layout, path)
                 left.append((part.left_out.rows, part.left_out.faults))
                 if part.rows:
                     files.append((PARTS, path.read_bytes()))
@@ -180,6 +181,10 @@ class DatasetWork:
                         said = said.add_column(place, column, pa.array([value] * said.num_rows))
                     pq.write_table(said, path)
                     files.append((SAID, path.read_bytes()))
+                if moved.id_pairs:  # private: what leads new ids back
+                    columns = map(pa.array, zip(*moved.id_pairs, strict=True))
+                    pq.write_table(pa.table(dict(zip(("given", "released"), columns, strict=True))), path)
+                    files.append((IDS, path.read_bytes()))
             if (out := LeftOut.of(left)).rows.size:
                 order = np.argsort(out.rows, kind="stable")
                 write_rejects(self.dataset, LeftOut(out.rows[order], out.faults[order]), path)

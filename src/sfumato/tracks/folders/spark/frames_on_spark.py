@@ -24,7 +24,7 @@ from sfumato.base.errors import InputError, MissingExtra
 from sfumato.base.randomness import Random
 from sfumato.tracks.certificates.build import ReleasedFiles, certificate_body
 from sfumato.tracks.certificates.document import with_seal
-from sfumato.tracks.certificates.person_ids import merging_id
+from sfumato.tracks.certificates.person_ids import merging_id, refuse_contacts
 from sfumato.tracks.folders.spark.blocks import quietly
 from sfumato.tracks.people.engine import ProtectedRows, protect_rows
 from sfumato.tracks.people.layout import AskedOfReading, Layout, TableReading
@@ -106,6 +106,8 @@ class Group:
         # Shuffled rows come in any order; which of two at one moment is kept must not depend on it.
         source = _in_order(table.combine_chunks().rename_columns([*self.names, GROUP]), self.layout)
         done = protect_rows(source, self.layout, self.noise, by_people=True)
+        if self.noise.plan.ids is None:
+            refuse_contacts(done.labels)
         if self.strict and (done.faults > 0).any():
             raise InputError(
                 fault_words(count_faults(done.faults), source.num_rows), "Repair them, or leave strict out."
@@ -166,7 +168,8 @@ class SparkRelease:
             raise InputError("None of the rows can be released.", "Look at the rejects for the reasons.")
         contents = tuple((int(row["points"]), str(row["sha256"])) for row in found)
         people = sum(int(row["people"]) for row in found)
-        terms = self._group.noise.terms(several_files=True)
+        ids = group.layout.stated_ids(new=group.noise.new_ids)
+        terms = replace(group.noise.terms(several_files=True), ids=ids, columns=tuple(self.frame.columns))
         return with_seal(certificate_body(terms, ReleasedFiles(contents, range(people))))
 
 

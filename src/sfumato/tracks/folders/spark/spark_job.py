@@ -33,7 +33,7 @@ from sfumato.tracks.certificates.verify import Document
 from sfumato.tracks.folders.rows.dataset import DatasetResult, JobTally, manifest_text, part_name
 from sfumato.tracks.folders.rows.dataset_job import PART_ROWS, Running, holds_a_release
 from sfumato.tracks.folders.rows.people_notes import noisy_statement
-from sfumato.tracks.folders.spark.blocks import PARTS, REJECTED, DatasetWork
+from sfumato.tracks.folders.spark.blocks import IDS, PARTS, REJECTED, DatasetWork
 from sfumato.tracks.folders.spark.hadoop import HadoopFolder
 from sfumato.tracks.folders.spark.parquet_rows import dataset_of, folder_of, released_files, said_of, write_files
 from sfumato.tracks.folders.staging import MANIFEST_NAME, REJECTS_NAME
@@ -78,11 +78,13 @@ def protect_dataset_on_spark(
     if plan.secrets is not None:
         raise InputError("Secrets are chosen moments of one track, not of a dataset.", "Hide places with sfumato hide.")
     with _said(), _settings(spark):
-        target, private = HadoopFolder(spark, out), HadoopFolder(spark, out.rstrip("/") + ".private")
+        target, private, ids = (HadoopFolder(spark, out.rstrip("/") + end) for end in ("", ".private", ".ids"))
         asked = [source, plan.to_dict(), how.get("reading"), state is not None, how.get("strict", False), str(rng)]
         wish = hashlib.sha256(json.dumps(asked, default=str, sort_keys=True).encode()).hexdigest()
         ready = _begun(target, private, wish)
         if ready is None:
+            if ids.has():
+                raise InputError(f"{ids.address} holds the private list of another release.", "Move it elsewhere.")
             try:
                 noise = replace(choose_for_people(plan, rng=rng, state=state), new_ids=plan.ids != "keep")
                 ready = _made(spark, source, private, noise, priced, **how)
@@ -90,7 +92,7 @@ def protect_dataset_on_spark(
             except BaseException:
                 private.remove()
                 raise
-        return _placed(target, private, ready)
+        return _placed(target, private, ids, ready)
 
 
 def _begun(target: HadoopFolder, private: HadoopFolder, wish: str) -> Json | None:
@@ -161,11 +163,12 @@ def _made(
         "manifest": manifest_text(listed, tally),
         "parts": {name: part_name(bucket) for bucket, (name, _, _) in said.parts.items()},
         "rejects": private.names(f"{_MADE}/{folder_of(REJECTED)}"),
+        "ids": private.names(f"{_MADE}/{folder_of(IDS)}"),
     }
 
 
-def _placed(target: HadoopFolder, private: HadoopFolder, ready: Json) -> DatasetResult:
-    """The certificate, then every part and the rejects, then the manifest; what is in place already stays."""
+def _placed(target: HadoopFolder, private: HadoopFolder, ids: HadoopFolder, ready: Json) -> DatasetResult:
+    """The certificate, every part, the rejects, the private list of ids, then the manifest; what is there stays."""
     target.make()
     if not target.has(CERTIFICATE_NAME):
         target.create(CERTIFICATE_NAME, certificate_text(ready["document"]))
@@ -179,6 +182,11 @@ def _placed(target: HadoopFolder, private: HadoopFolder, ready: Json) -> Dataset
             target.move_from(private, name, to)
         elif not target.has(to):
             raise InputError(f"{to} is neither staged nor in place.", "The release is lost; begin anew.")
+    if ready["ids"]:
+        ids.make(private=True)
+    for k, name in enumerate(ready["ids"]):
+        if private.has(listed := f"{_MADE}/{folder_of(IDS)}/{name}"):
+            ids.move_from(private, listed, part_name(k))
     if not target.has(MANIFEST_NAME):
         target.create(MANIFEST_NAME, ready["manifest"])
     private.remove()
