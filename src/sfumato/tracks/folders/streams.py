@@ -71,14 +71,14 @@ def protect_stream(
     table: Frame, into: Path, plan: Plan, *, reading: TableReading, strict: bool = False, rng: Random = None
 ) -> tuple[Frame, DatasetResult]:
     """The table over the folder ``into`` that was filled, of the kind that was given; and what happened."""
-    asked, plan = plan, replace(plan, ids=plan.ids or "keep")  # whose owner joins them
     into = into.expanduser().resolve()
     into.parent.mkdir(parents=True, exist_ok=True)
     rows = Path(mkdtemp(prefix=f".{into.name}.rows-", dir=into.parent))
     try:
         _run(table, rows / "rows.parquet")
-        if asked.ids is None:
+        if plan.ids is None:
             _refuse_contacts(rows / "rows.parquet", reading)
+        plan = replace(plan, ids=plan.ids or "keep")  # whose owner joins them
         done = protect_dataset(rows, into, plan, reading=reading, strict=strict, rng=rng)
     finally:
         shutil.rmtree(rows, ignore_errors=True)
@@ -108,11 +108,9 @@ def _run(table: object, path: Path) -> None:
 
 def _refuse_contacts(path: Path, reading: TableReading) -> None:
     """Refuse ids that nobody asked to keep, where they are e-mail addresses or telephone numbers."""
-    with pq.ParquetFile(path) as file:
-        person = reading.layout(file.schema_arrow).person
-        for batch in file.iter_batches(columns=[person] if person else [], batch_size=_BATCH_ROWS):
-            if person:
-                refuse_contacts([label_of(one) for one in batch.column(0).unique().to_pylist()])
+    person = reading.layout(pq.read_schema(path)).person
+    for batch in () if person is None else ds.dataset(path).to_batches(columns=[person]):
+        refuse_contacts([label_of(one) for one in batch.column(0).unique().to_pylist()])
 
 
 def _over(given: Frame, folder: Path) -> Frame:
