@@ -160,20 +160,30 @@ def _numbers_in(text: str) -> list[tuple[float, float]]:
 
 
 @lru_cache(maxsize=32)
-def _printed(name: str, quick: bool) -> tuple[float, ...]:
-    return tuple(abs(value) for value, _ in _numbers_in(repr(reproduce(name, quick=quick).to_dict())))
+def _printed(name: str, quick: bool) -> tuple[dict[str, list[float]], list[float]]:
+    """The numbers of a run: of the claims of each row by its key, and of its tables, notes and other claims of ours."""
+    run = reproduce(name, quick=quick).to_dict()
+    of_rows: dict[str, list[float]] = {}
+    shared: list[float] = []
+    for claim in [{"rest": {**run, "claims": []}}, *run["claims"]]:  # type: ignore[misc]
+        own = of_rows.setdefault(str(claim["place"]), []) if claim.get("place") else shared
+        own += [abs(value) for value, _ in _numbers_in(repr(claim))]
+    return of_rows, shared
 
 
 def not_printed(name: str, *, quick: bool = False) -> list[str]:
-    """The numbers of a reproduction's errata that are in none of its claims, tables and notes, to their last digit.
+    """The numbers of a reproduction's errata that are neither in its row's claims nor in a table or note, to the digit.
 
-    A reproduction that the correction names counts as well.
+    A reproduction that the correction names counts as well, whole.
     """
     missing = []
     for row in statements().values():
         if row.command == f"reproduce {name}" and row.verdict in ERRATA:
             beside = [other for other in REPRODUCTIONS if f"`{other}`" in row.correction]
-            printed = [at for one in (name, *beside) for at in _printed(one, quick)]
+            of_rows, shared = _printed(name, quick)
+            printed = [*of_rows.get(row.key, []), *shared]
+            for other_rows, theirs in (_printed(other, quick) for other in beside):
+                printed += [at for found in (*other_rows.values(), theirs) for at in found]
             for value, unit in _numbers_in(row.number):
                 scaled = [at * scale for at in printed for scale in (1.0, 100.0)]  # a share may be said in per cent
                 if not any(abs(abs(value) - at) <= unit * (1 + 1e-6) for at in scaled):

@@ -6,6 +6,7 @@ import ast
 import os
 import re
 from collections import Counter
+from dataclasses import replace
 from importlib import import_module
 
 import click
@@ -90,7 +91,11 @@ def test_the_numbers_of_errata_are_printed_by_their_command(name) -> None:
     assert coverage.not_printed(name, quick=True) == []  # the others, whole: scripts/papers_coverage.py --numbers
 
 
-def test_a_number_that_no_command_prints_is_found() -> None:
+def test_a_number_that_no_command_prints_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = statement("Jiang2021, Thm 6, claim")
+    other = replace(row, number="α ≥ .94 is needed, .43 is the largest allowed")  # .43 is printed, for another row
+    monkeypatch.setattr(coverage, "statements", lambda: {row.key: other})
+    assert len(coverage.not_printed("lip-theorems", quick=True)) == 1
     assert coverage._numbers_in("of 2,600, −.02 and 8.4e7") == [(2600, 0.5), (-0.02, 0.005), (8.4e7, 5e5)]
 
 

@@ -142,7 +142,8 @@ def _composition_claims(trials: list[Trial], optimal: FloatArray) -> list[Claim]
             "leakages do not add up: the optimal channel at ε = 1, reported twice, leaks more than 2",
             twice > 2 and max(sums) > 0,
             measured=twice,
-            because=f"with the prior in each factor, as App. F prints it, {_printed_theorem_4(optimal):.2f}",
+            because="prior .5, .3, .2; with the prior in each factor, as App. F prints it, "
+            f"{_printed_theorem_4(optimal):.2f}",
         ),
         check(
             "one report about each step of a chain",

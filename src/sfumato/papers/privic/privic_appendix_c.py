@@ -216,7 +216,8 @@ def run(*, quick: bool = False) -> Reproduction:
             whose=f"{PAPER}, Lemma C.5",
             measured=ratio,
             expected=printed[1],
-            because=f"at n = 35 the constant is {printed[0]:.0f}: how large is enough depends on the channel",
+            because=f"C(0, y) = .5, C(1, y) = 1e-4; at n = 35 the constant is {printed[0]:.0f}: how large is enough "
+            "depends on the channel",
         ),
         check(
             "through a channel of BA the whole update moves at most the constant's power as far (3 steps)",

@@ -8,7 +8,7 @@ replaces the inverse of ÃᵀB̃Ã by Ã⁺B̃⁻¹Ã⁺ᵀ with the left invers
 SDP_B (App. 7.3.2): least tr Γ with Γ ⪰ Γ_i for every given Γ_i. Multiple Secrets (Alg. 1): SDP_B of the SDP_A designs,
 each with the whole budget, so the trace that results varies. The authors solved scaled problems for the solver's sake
 and divided back; so do we (``scale``). Independence at the
-secret has 1.6 to 1.8 x the loss of the optimum, SDP_A as coded 1.9 to 3.2 x (``sfumato reproduce cip-programs``).
+secret has 1.6 to 1.8 x the loss of the optimum, SDP_A as coded 2.0 to 3.5 x (``sfumato reproduce cip-programs``).
 """
 
 from __future__ import annotations
