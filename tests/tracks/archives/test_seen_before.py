@@ -12,6 +12,7 @@ from track_files import write_as
 from sfumato.base.errors import InputError
 from sfumato.tracks.folders.rides.hide import hide_archive
 from sfumato.tracks.folders.rides.ride_job import OTHER_WISH, ArchiveResult
+from sfumato.tracks.folders.rides.sharing import Faces, Sharing
 from sfumato.tracks.folders.staging import SEEN_NAME, only_run
 from sfumato.tracks.io import SourceReading
 from sfumato.tracks.places.globe import Around
@@ -152,3 +153,26 @@ def test_no_run_fills_the_folder_while_it_is_built_anew(rides: Path, places: Pla
     with only_run(tmp_path / "out"), pytest.raises(InputError, match="Another run"):
         hide_archive([rides], tmp_path / "out", places)
     assert not list(tmp_path.glob("*.lock"))
+
+
+@pytest.mark.parametrize("zones_change", [False, True])
+def test_who_gives_each_weeks_rides_alone_is_asked_about_a_place_of_all_weeks(
+    places: Places, tmp_path: Path, zones_change: bool
+) -> None:
+    """Two rides a week end at a friend's: never three in one run, and eight in the folder."""
+    listed: list[list[int]] = []
+    faces = Faces(unnamed=lambda found: listed.append([one.track_ends for one in found]))
+    before: list[str] = []
+    for week in range(4):
+        folder = tmp_path / f"week {week}"
+        folder.mkdir()
+        for number in range(2):
+            trace = ride([0.0, 0.0], SCHOOL, every_s=5.0, at_s=1.7e9 + 86400 * (7 * week + number))
+            write_as("gpx", trace, folder / f"{number}.gpx")
+        if zones_change and week == 3:  # what was seen of the rides is not known to the new zones: files speak
+            places = places.add(place_at("elsewhere", *at([-9000.0, 0.0]), radius_m=400.0, rng=3))
+        done = hide_archive([folder], tmp_path / "out", places, Sharing(faces=faces))
+        before.append(done.leaks[0].sentence().split(" before")[0])
+    assert listed == [[], [4], [6], [8]]
+    assert before[:3] == ["home: found to 0 m"] * 3, "the border of a zone is no end of a ride"
+    assert done.leaks[0].gates == 8

@@ -11,8 +11,10 @@ import pytest
 from rides import PARIS
 
 from sfumato.base.errors import InputError
+from sfumato.base.things.traces import Trace
+from sfumato.tracks.places.ends import RideEnds, with_ends
 from sfumato.tracks.places.given_places import places_from_geojson
-from sfumato.tracks.places.globe import Around
+from sfumato.tracks.places.globe import Around, surface
 from sfumato.tracks.places.places_file import (
     Places,
     area_from_rings,
@@ -84,6 +86,42 @@ def test_a_removed_place_withholds_nothing_and_takes_its_old_zone_back_when_name
     assert (again.zones[0].lat_deg, again.zones[0].lon_deg) == (zone.lat_deg, zone.lon_deg)
     with pytest.raises(InputError, match="no place called work"):
         places.remove("work")
+
+
+@pytest.mark.parametrize("removed", [True, False])
+def test_a_zone_that_does_not_hold_a_place_near_by_is_not_taken_for_its_zone(removed):
+    """One in eight zones of 400 m lacks a point 190 m from its place: such a place lay open, and was called hidden."""
+    lat, lon = (float(value[0]) for value in Around(*PARIS).to_degrees([190.0, 0.0]))
+    lacking = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        places = Places.none(rng).add(place_at("old", *PARIS, radius_m=400, rng=rng))
+        places = places.remove("old") if removed else places
+        lacks = not places.places[0].covers(lat, lon)
+        lacking += lacks
+        new = place_at("new", lat, lon, radius_m=400, rng=rng)
+        if not removed and not lacks:
+            with pytest.raises(InputError, match="which has its zone"):
+                places.add(new)
+            continue
+        places = places.add(new)
+        named = places.place_named("new")
+        assert named.zone.holds(surface(lat, lon))[0]
+        assert (named.lat_deg, named.lon_deg) == (lat, lon), "attackers are measured from where it is said to be"
+        assert (named.withheld is new.withheld) == lacks
+    assert 0 < lacking < 30
+
+
+def test_every_end_of_a_ride_lies_in_a_zone_of_its_own_or_its_neighbours():
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        ends = RideEnds(Places.none(rng), 400.0, rng=rng)
+        for metres in ([0.0, 0.0], [190.0, 0.0], [0.0, -190.0]):
+            lat, lon = (float(value[0]) for value in Around(*PARIS).to_degrees(metres))
+            (place,) = ends.of(Trace([lat], [lon], [1.7e9]))
+            assert place.withheld.holds(surface(lat, lon))[0]
+        kept = with_ends(Places.none(rng), ends.drawn)
+        assert [one.withheld.key for one in kept.places] == [one.withheld.key for one in ends.drawn]
 
 
 def test_a_file_changed_by_hand_readable_by_others_or_of_another_kind_is_refused(tmp_path):

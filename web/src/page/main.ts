@@ -105,7 +105,7 @@ function listTracks(): void {
   byId("tracks").replaceChildren(...rows);
   byId("tracks").tabIndex = rows.length > 6 ? 0 : -1; // a box that scrolls is reached by keys
   const apart = (a: Spot, b: Spot) => distanceM(surface(...a), surface(...b));
-  const hidden = (at: Spot) => places.active.some((place) => apart(at, [place.latDeg, place.lonDeg]) < 200);
+  const hidden = (at: Spot) => places.zones.some((zone) => zone.beyondM(surface(...at)) <= 0);
   const found = ends(sources, apart).filter((one) => !hidden(one.spot));
   const buttons = found.slice(0, 4).map(({ spot: at, words }) => button(words, () => choose(at)));
   byId("suggestions").replaceChildren(element("div", { class: "buttons" }, ...buttons));

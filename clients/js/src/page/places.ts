@@ -59,13 +59,14 @@ export class Places {
       );
     const here = surface(latDeg, lonDeg);
     for (const known of this.places) {
-      if (distanceM(here, surface(known.latDeg, known.lonDeg)) >= SAME_PLACE_M + known.extentM) continue;
+      const near = distanceM(here, surface(known.latDeg, known.lonDeg)) < SAME_PLACE_M + known.extentM;
+      if (!near || known.zone.beyondM(here) > 0) continue; // a zone that lacks the place is no zone of it
       if (!known.retired)
         throw new SfumatoError(
           `That is the place called ${known.name}, less than ${SAME_PLACE_M} m away, which has its zone.`,
           "Two zones of one place intersect and help to find it. Keep the one it has.",
         );
-      const again = { ...known, name, retired: false };
+      const again = { ...known, name, latDeg, lonDeg, extentM: 0, retired: false };
       return new Places(
         this.places.map((place) => (place === known ? again : place)),
         this.key,

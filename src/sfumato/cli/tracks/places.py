@@ -23,7 +23,15 @@ from sfumato.tracks.io.archive import count_members, members
 from sfumato.tracks.places import area_left, find_places
 from sfumato.tracks.places.find import FoundPlace, day
 from sfumato.tracks.places.given_places import places_from_geojson, point_deg
-from sfumato.tracks.places.places_file import REMOVAL_MEANS, Place, Places, change_places, load_places, place_at
+from sfumato.tracks.places.places_file import (
+    REMOVAL_MEANS,
+    SAME_PLACE_M,
+    Place,
+    Places,
+    change_places,
+    load_places,
+    place_at,
+)
 
 _NEGATIVE = re.compile(r"^-[0-9.]+([,;°\s]|$)")
 _LINE = "{:>3}  {:<6} {:>6} {:>6} {:>9} {:>5}  {:<10}  {:<10}  {}"
@@ -133,7 +141,7 @@ def add(
         return before
 
     after = change_places(places, with_them, passphrase=passphrase_in(passphrase_file))
-    kept = [after.place_named(place.name) for place in new]
+    kept, every = [after.place_named(place.name) for place in new], after.places
     if json:
         zones = {place.name: _zone_words(place) for place in kept}
         print_json({"ok": True, "added": [place.name for place in new], "zones": zones, "places": str(places)})
@@ -142,6 +150,10 @@ def add(
         once = "It was drawn once and stays for ever."
         if place.withheld is not drawn.withheld:
             once = f"It was drawn before and is kept; --zone {zone} was not used: a second zone would intersect it."
+        elif any(
+            other is not place and place.distance_m(other.lat_deg, other.lon_deg) < SAME_PLACE_M for other in every
+        ):
+            once = f"{once} A zone drawn near by does not reach it."
         typer.echo(f"Added {place.name}: {_zone_words(place)}. {once}")
     typer.echo(
         f"{places} says where you live: keep it to yourself, and keep a copy. Housemates should share it: two zones "

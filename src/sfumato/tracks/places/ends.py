@@ -1,9 +1,10 @@
 """The first and last point of every ride, wherever it is: an off-centre zone for each such place, drawn once and kept.
 
 One remembered *length* to cut would be a centred zone, which a circle fit breaks; so an end has a zone as a named place
-has, its centre uniform around it, and rides that begin or end within 200 m of each other share it. It is cut only from
-rides that begin or end there. A ride is also what lies between two pauses of half an hour. Ends are kept in the places
-file as places that withhold nothing by themselves: named later, such a place takes the zone it has.
+has, its centre uniform around it, and rides that begin or end within 200 m of each other share it, where it holds
+both. It is cut only from rides that begin or end there. A ride is also what lies between two pauses of half an hour.
+Ends are kept in the places file as places that withhold nothing by themselves: named later, such a place takes the zone
+it has.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from sfumato.base.things.traces import Trace
 from sfumato.base.units import count_of
 from sfumato.tracks.places.globe import surface
 from sfumato.tracks.places.leak_test import UNLUCKY, LeakTest, PlaceLeak
-from sfumato.tracks.places.places_file import SAME_PLACE_M, Place, Places, change_places, place_at
+from sfumato.tracks.places.places_file import Place, Places, change_places, place_at
 from sfumato.tracks.places.zones import Withholding, public_radius_m
 
 PAUSE_S = 1800.0
@@ -55,8 +56,8 @@ class RideEnds:
         return list(found.values())
 
     def _place(self, lat: float, lon: float) -> Place:
-        for known in self.places.places:  # the first that is near, for ever
-            if known.distance_m(lat, lon) < SAME_PLACE_M + known.extent_m:
+        for known in self.places.places:  # the first that is near and reaches it, for ever
+            if known.covers(lat, lon):
                 return known
         names = {place.name for place in self.places.places}
         number = next(k for k in range(1, len(names) + 2) if f"end {k}" not in names)
@@ -114,6 +115,6 @@ class RideEnds:
 def with_ends(places: Places, drawn: Sequence[Place]) -> Places:
     """A places file with the ends that a run drew; one that another run drew meanwhile keeps its zone."""
     for new in drawn:
-        if all(known.distance_m(new.lat_deg, new.lon_deg) >= SAME_PLACE_M for known in places.places):
+        if not any(known.covers(new.lat_deg, new.lon_deg) for known in places.places):
             places = replace(places, places=(*places.places, new))
     return places

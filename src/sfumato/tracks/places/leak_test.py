@@ -23,13 +23,16 @@ from sfumato.base.units import count_of
 from sfumato.tracks.adversary.places import Stretch, ZoneView, guesses_m, look
 from sfumato.tracks.adversary.places.cuts import commonest
 from sfumato.tracks.adversary.places.learned import believe
-from sfumato.tracks.places.globe import Around, surface
-from sfumato.tracks.places.places_file import Place, Places
+from sfumato.tracks.places.find import Departures, FoundPlace, Stops
+from sfumato.tracks.places.globe import Around, distances_m, surface
+from sfumato.tracks.places.places_file import SAME_PLACE_M, Place, Places
 from sfumato.tracks.places.withhold import withhold
 from sfumato.tracks.places.zones import Withholding, Zone, centred_zone
 
 UNLUCKY = 0.05  # the best of as many blind guesses comes as near less often than this: it was no luck
-OPEN = "open"
+OPEN, _ENTERED = "open", "entered"
+OFTEN_ENDS, NIGHT_H = 3, 2.0  # what makes a place one that its owner would want to know of
+_GATES_M = 300.0  # so near a zone, files begin and end because of it
 Numbers = dict[str, FloatArray]  # what was gathered of rides, as tables by name
 _NOISES = 4.0  # so many of them deep inside a zone, a point was not carried there by noise
 _FOUND = "This is nearer than luck explains: leave out the rides that lead there, or share fewer of them."
@@ -143,8 +146,8 @@ class LeakTest:
         self._zones: tuple[Withholding, ...] = tuple(place.withheld for place in self.places)
         self._seen = [_Seen() for _ in self.places]
 
-    def add(self, original: Trace, published: Trace | None) -> None:
-        """One ride: as it was recorded, and as it is or would be published (None: it disappeared)."""
+    def add(self, original: Trace | None, published: Trace | None) -> None:
+        """One ride: as it was recorded (None: not at hand), and as it is or would be published (it disappeared)."""
         points = None if published is None else surface(published.lat_deg, published.lon_deg)
         for number, (place, seen) in enumerate(zip(self.places, self._seen, strict=True)):
             if published is not None and points is not None:
@@ -152,12 +155,14 @@ class LeakTest:
             zone = place.zone
             if zone is None:
                 continue
+            if published is not None:
+                seen.after.append(_look(zone, published, self.noise_m))
+            if original is None:
+                continue
             truth = _around_place(place, original)
             away = np.hypot(*truth.T)
             ends = truth[[0, -1]]
             seen.ends_m.extend(ends[away[[0, -1]] < zone.radius_m])
-            if published is not None:
-                seen.after.append(_look(zone, published, self.noise_m))
             if away.min() < 2 * zone.radius_m:
                 usual = centred_zone(place.lat_deg, place.lon_deg, radius_m=zone.radius_m)
                 others = [other for k, other in enumerate(self._zones) if k != number]
@@ -222,6 +227,74 @@ class LeakTest:
             unprotected, usual, usual_m, float(np.hypot(*truth)), None if belief is None else belief.odds(truth),
             seen.open_points, seen.open_files, since_s,
         )  # fmt: skip
+
+
+class RidesSeen:
+    """The leak test of some rides, and what else their owner wants to know of them. ``timed``: times are shared."""
+
+    def __init__(self, places: Places, *, noise_m: float = 0.0, timed: bool = True) -> None:
+        self.zones = places.zones
+        self.test, self.stops, self.shown = LeakTest(places, noise_m=noise_m), Stops(), Stops()
+        self.departures = [Departures(place) for place in places.active] if timed else []
+        self.entered = np.zeros(len(self.zones))
+
+    def look(self, trace: Trace, published: Trace | None) -> None:
+        """One ride more, as it was recorded and as it is shared."""
+        self.test.add(trace, published)
+        self.stops.add(trace)
+        for leaving in self.departures:
+            leaving.add(trace, published)
+        points = surface(trace.lat_deg, trace.lon_deg)
+        self.entered += [zone.holds(points).any() for zone in self.zones]
+
+    def look_at_file(self, published: Trace) -> None:
+        """A file whose ride is not at hand: what it shows by itself."""
+        self.test.add(None, published)
+        self.shown.add(published)
+
+    def uncovered(self, zones: Sequence[Withholding]) -> list[FoundPlace]:
+        """Places outside every zone where rides begin or end again and again, or where somebody spent a night.
+
+        Files alone begin and end at the borders of zones, too, so what only they show counts farther away.
+        """
+        found, every = _uncovered(self.stops.places(), zones), Stops()
+        for stops in (self.stops, self.shown):
+            every.take(stops.numbers())
+        for one in _uncovered(every.places(), zones):
+            at = surface(one.lat_deg, one.lon_deg)
+            if all(zone.beyond_m(at)[0] > _GATES_M for zone in zones):
+                found = [known for known in found if _apart_m(known, one) >= SAME_PLACE_M]
+                found.append(one)
+        return sorted(found, key=lambda one: -one.track_ends)
+
+    def numbers(self) -> dict[str, Numbers]:
+        """All that was gathered, as tables."""
+        leaving = {f"leaving {number}": each.numbers() for number, each in enumerate(self.departures)}
+        return {
+            "test": self.test.numbers(),
+            "stops": self.stops.numbers(),
+            "shown": self.shown.numbers(),
+            _ENTERED: {_ENTERED: self.entered},
+        } | leaving
+
+    def take(self, numbers: dict[str, Numbers]) -> None:
+        """Add what was gathered of other rides, around the same places."""
+        self.test.take(numbers["test"])
+        self.stops.take(numbers["stops"])
+        self.shown.take(numbers["shown"])
+        for number, each in enumerate(self.departures):
+            each.take(numbers[f"leaving {number}"])
+        self.entered += numbers[_ENTERED][_ENTERED]
+
+
+def _uncovered(found: Sequence[FoundPlace], zones: Sequence[Withholding]) -> list[FoundPlace]:
+    """Places outside every zone where rides begin or end again and again, or where somebody spent a night."""
+    often = [one for one in found if one.track_ends >= OFTEN_ENDS or one.night_h >= NIGHT_H]
+    return [one for one in often if not any(zone.holds(surface(one.lat_deg, one.lon_deg))[0] for zone in zones)]
+
+
+def _apart_m(one: FoundPlace, other: FoundPlace) -> float:
+    return float(distances_m(one.lat_deg, one.lon_deg, other.lat_deg, other.lon_deg)[0])
 
 
 def leak_test(rides: Iterable[tuple[Trace, Trace | None]], places: Places | Sequence[Place]) -> tuple[PlaceLeak, ...]:

@@ -24,7 +24,7 @@ from sfumato.base.files import lock_file, write_text
 from sfumato.base.randomness import Random, randomness
 from sfumato.base.sealing import seal, unseal
 from sfumato.tracks.places.areas import Area
-from sfumato.tracks.places.globe import Around, distances_m
+from sfumato.tracks.places.globe import Around, distances_m, surface
 from sfumato.tracks.places.zones import (
     DEFAULT_RADIUS_M,
     INNER_SHARE,
@@ -83,6 +83,18 @@ class Place:
     def distance_m(self, lat_deg: float, lon_deg: float) -> float:
         """Metres from the place to a point."""
         return float(distances_m(lat_deg, lon_deg, self.lat_deg, self.lon_deg)[0])
+
+    def covers(self, lat_deg: float, lon_deg: float, extent_m: float = 0.0) -> bool:
+        """Whether a point, and so many metres around it, is this place: near enough, and within what is withheld.
+
+        A zone of 400 m does not hold every point 200 m from its place: one that it lacks needs a zone of its own.
+        """
+        if self.distance_m(lat_deg, lon_deg) >= SAME_PLACE_M + self.extent_m + extent_m:
+            return False
+        point = surface(lat_deg, lon_deg)
+        if self.zone is None:
+            return bool(self.withheld.holds(point)[0])
+        return bool(self.zone.beyond_m(point)[0] <= -extent_m)
 
     def retire(self) -> Place:
         """The same place, withholding nothing from now on."""
@@ -166,21 +178,21 @@ class Places:
         raise InputError(f"There is no place called {name}.", f"Places: {known}.")
 
     def add(self, place: Place) -> Places:
-        """With one more place; refused where a zone was already drawn for it. A retired one takes its old zone back."""
+        """With one more place; refused where a zone that holds it was drawn before. A retired one takes that back."""
         if any(known.name == place.name for known in self.active):
             raise InputError(
                 f"There is already a place called {place.name}.",
                 "A home you moved to is a new place: give it a new name, and keep the old one.",
             )
         for known in self.places:
-            if place.distance_m(known.lat_deg, known.lon_deg) >= SAME_PLACE_M + known.extent_m + place.extent_m:
+            if not known.covers(place.lat_deg, place.lon_deg, place.extent_m):
                 continue
             if not known.retired:
                 raise InputError(
                     f"That is the place called {known.name}, less than {SAME_PLACE_M:g} m away, which has its zone.",
                     "Two zones of one place intersect and help to find it. Keep the one it has.",
                 )
-            again = replace(known, name=place.name, retired=False)
+            again = replace(place, withheld=known.withheld)  # attackers are measured from where it is said to be
             return replace(self, places=tuple(again if other is known else other for other in self.places))
         return replace(self, places=(*self.places, place), simulation=self.simulation or place.simulation)
 

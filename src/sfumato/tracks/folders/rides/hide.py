@@ -27,7 +27,7 @@ from sfumato.base.units import count_of, length_m
 from sfumato.base.version import __version__
 from sfumato.tracks.certificates.build import certificate_body, rounded_times
 from sfumato.tracks.folders.folder_fields import FolderDocument
-from sfumato.tracks.folders.manifest import private_folder
+from sfumato.tracks.folders.manifest import family_of, private_folder
 from sfumato.tracks.folders.rides.protect_archive import chosen_noise
 from sfumato.tracks.folders.rides.ride_job import ArchiveResult, Job, Said, Treatment, fill_archive
 from sfumato.tracks.folders.rides.sharing import Sharing
@@ -35,18 +35,14 @@ from sfumato.tracks.folders.staging import SEEN_NAME, ZONES_NAME, file_sha256, w
 from sfumato.tracks.io import read_trace
 from sfumato.tracks.people.noise import Noise
 from sfumato.tracks.places.ends import RideEnds
-from sfumato.tracks.places.find import Departures, FoundPlace, Stops
 from sfumato.tracks.places.given_tables import is_table, like, traces_of_table
-from sfumato.tracks.places.globe import surface
-from sfumato.tracks.places.leak_test import LeakTest, Numbers, PlaceLeak, leak_test
+from sfumato.tracks.places.leak_test import Numbers, PlaceLeak, RidesSeen, leak_test
 from sfumato.tracks.places.places_file import Place, Places
 from sfumato.tracks.places.withhold import withhold
 from sfumato.tracks.places.zones import Withholding
 from sfumato.tracks.plan import Plan, Times
 
 _NONCE_BYTES = 12
-_ENTERED = "entered"
-OFTEN_ENDS, NIGHT_H = 3, 2.0  # what makes a place one that its owner would want to know of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -228,49 +224,6 @@ def _zones_before(private: Path, places: Places) -> set[str]:
     return before
 
 
-def _uncovered(found: Sequence[FoundPlace], zones: Sequence[Withholding]) -> list[FoundPlace]:
-    """Places outside every zone where rides begin or end again and again, or where somebody spent a night."""
-    often = [one for one in found if one.track_ends >= OFTEN_ENDS or one.night_h >= NIGHT_H]
-    points = [surface(one.lat_deg, one.lon_deg) for one in often]
-    return [one for one, at in zip(often, points, strict=True) if not any(zone.holds(at)[0] for zone in zones)]
-
-
-class RidesSeen:
-    """The leak test of some rides, and what else their owner wants to know of them. ``timed``: times are shared."""
-
-    def __init__(self, places: Places, *, noise_m: float = 0.0, timed: bool = True) -> None:
-        self.zones = places.zones
-        self.test, self.stops = LeakTest(places, noise_m=noise_m), Stops()
-        self.departures = [Departures(place) for place in places.active] if timed else []
-        self.entered = np.zeros(len(self.zones))
-
-    def look(self, trace: Trace, published: Trace | None) -> None:
-        """One ride more, as it was recorded and as it is shared."""
-        self.test.add(trace, published)
-        self.stops.add(trace)
-        for leaving in self.departures:
-            leaving.add(trace, published)
-        points = surface(trace.lat_deg, trace.lon_deg)
-        self.entered += [zone.holds(points).any() for zone in self.zones]
-
-    def numbers(self) -> dict[str, Numbers]:
-        """All that was gathered, as tables."""
-        leaving = {f"leaving {number}": each.numbers() for number, each in enumerate(self.departures)}
-        return {
-            "test": self.test.numbers(),
-            "stops": self.stops.numbers(),
-            _ENTERED: {_ENTERED: self.entered},
-        } | leaving
-
-    def take(self, numbers: dict[str, Numbers]) -> None:
-        """Add what was gathered of other rides, around the same places."""
-        self.test.take(numbers["test"])
-        self.stops.take(numbers["stops"])
-        for number, each in enumerate(self.departures):
-            each.take(numbers[f"leaving {number}"])
-        self.entered += numbers[_ENTERED][_ENTERED]
-
-
 class SeenBefore:
     """What was seen of each ride, by a name that says which; a sealed file for ``about``: other zones, another file."""
 
@@ -347,20 +300,36 @@ class _Tested:
         if self.kept is not None and name is not None:
             self.kept.keep(name, seen)
 
-    def conclude(self, job: Job) -> Said:
-        hiding, unread = self.hiding, False
-        rest = {name for name, _ in job.outputs} - job.looked_at  # of sources that are not given today
-        for name in sorted(rest.union(job.strangers())):
+    def _recalled(self, job: Job, rest: set[str]) -> set[str]:
+        """The files of sources that are not given today, of which is known what was seen when they were recorded."""
+        found, given = set[str](), {row.source for row in job.rows}
+        for record in job.manifest.records.values():
+            first = record.part == 1 and record.source not in given
+            family = family_of(job.manifest.records, record.source) if first else []
+            names = {one.output or "" for one in family} & rest
+            if names and all(map(job.is_as_shared, family)) and self.recall(job.seen_as(family)):
+                found |= names
+        return found
+
+    def _look_at_files(self, job: Job, names: set[str]) -> bool:
+        """What files show whose rides are not known, those that do not come from here included; whether one is shut."""
+        unread = False
+        for name in sorted(names.union(job.strangers())):
             digest = file_sha256(job.where(name))
             if self.recall(digest):
                 continue
             try:
-                earlier = read_trace(job.where(name))
+                self.one.look_at_file(read_trace(job.where(name)))
             except SfumatoError:
                 unread = True  # no times, or no track: nobody can say that nothing lies open in it
             else:
-                self.one.test.add(earlier, earlier)
                 self.settle(digest)
+        return unread
+
+    def conclude(self, job: Job) -> Said:
+        hiding = self.hiding
+        rest = {name for name, _ in job.outputs} - job.looked_at  # of sources that are not given today
+        unread = self._look_at_files(job, rest - self._recalled(job, rest))
         leaks, departures = self.all.test.results(), self.all.departures
         if departures:
             told = [leaving.sentence() for leaving in departures]
@@ -370,10 +339,9 @@ class _Tested:
         leaks += () if hiding.ends is None else hiding.ends.found()
         if self.how.faces.tested is not None:
             self.how.faces.tested(leaks, unvisited)
-        found = self.all.stops.places()
         if self.how.faces.unnamed is not None:
             ends = () if hiding.ends is None else hiding.ends.zones
-            self.how.faces.unnamed(_uncovered(found, (*hiding.zones, *ends)))
+            self.how.faces.unnamed(self.all.uncovered((*hiding.zones, *ends)))
         noise = None
         if hiding.blur is not None and job.outputs:
             terms = replace(hiding.blur[1].terms(), times=str(hiding.times), kept=hiding.keep, several_files=True)
@@ -387,4 +355,4 @@ class _Tested:
         withheld = withheld_words(before=lies_open, ends=whole)
         if self.kept is not None:
             self.kept.save()
-        return Said(noise, simulation, leaks, unvisited, withheld, found)
+        return Said(noise, simulation, leaks, unvisited, withheld, self.all.stops.places())

@@ -229,7 +229,7 @@ class Job(Staging):
             return self._treated(source, digest, family, path)
         if family and family[-1].source_sha256 == digest and all(map(self.is_as_shared, family)):
             row = self._row_of(family)
-            if looks.recall(self._seen_as(family)):
+            if looks.recall(self.seen_as(family)):
                 self.looked_at.update(one.output or "" for one in family)
                 return row
         try:
@@ -237,10 +237,10 @@ class Job(Staging):
         finally:
             now = family_of(self.manifest.records, source, staged=True)
             whole = bool(now) and now[-1].source_sha256 == digest
-            looks.settle(self._seen_as(now) if whole else None)
+            looks.settle(self.seen_as(now) if whole else None)
         return row
 
-    def _seen_as(self, family: Sequence[SourceRecord]) -> str:
+    def seen_as(self, family: Sequence[SourceRecord]) -> str:
         """What a source shows depends on this alone: itself, what was shared of it with which zones, what is there."""
         every = [(one.source_sha256, one.output_sha256, one.wish, one.output in self.gone) for one in family]
         return hashlib.sha256(repr(every).encode()).hexdigest()
