@@ -252,7 +252,7 @@ class RidesSeen:
         self.test.add(None, published)
         self.shown.add(published)
 
-    def uncovered(self, zones: Sequence[Withholding]) -> list[FoundPlace]:
+    def list_uncovered(self, zones: Sequence[Withholding]) -> list[FoundPlace]:
         """Places outside every zone where rides begin or end again and again, or where somebody spent a night.
 
         Files alone begin and end at the borders of zones, too, so what only they show counts farther away.

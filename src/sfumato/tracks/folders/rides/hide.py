@@ -300,7 +300,7 @@ class _Tested:
         if self.kept is not None and name is not None:
             self.kept.keep(name, seen)
 
-    def _recalled(self, job: Job, rest: set[str]) -> set[str]:
+    def _recall_rest(self, job: Job, rest: set[str]) -> set[str]:
         """The files of sources that are not given today, of which is known what was seen when they were recorded."""
         found, given = set[str](), {row.source for row in job.rows}
         for record in job.manifest.records.values():
@@ -329,7 +329,7 @@ class _Tested:
     def conclude(self, job: Job) -> Said:
         hiding = self.hiding
         rest = {name for name, _ in job.outputs} - job.looked_at  # of sources that are not given today
-        unread = self._look_at_files(job, rest - self._recalled(job, rest))
+        unread = self._look_at_files(job, rest - self._recall_rest(job, rest))
         leaks, departures = self.all.test.results(), self.all.departures
         if departures:
             told = [leaving.sentence() for leaving in departures]
@@ -341,7 +341,7 @@ class _Tested:
             self.how.faces.tested(leaks, unvisited)
         if self.how.faces.unnamed is not None:
             ends = () if hiding.ends is None else hiding.ends.zones
-            self.how.faces.unnamed(self.all.uncovered((*hiding.zones, *ends)))
+            self.how.faces.unnamed(self.all.list_uncovered((*hiding.zones, *ends)))
         noise = None
         if hiding.blur is not None and job.outputs:
             terms = replace(hiding.blur[1].terms(), times=str(hiding.times), kept=hiding.keep, several_files=True)
