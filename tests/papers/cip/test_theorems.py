@@ -202,6 +202,7 @@ def test_corollary_1_bounds_a_number_below_zero_and_the_other_direction_is_the_o
     z = rng.normal(size=400_000)  # Z under s_j, in units of its spread; under s_i it is shifted by μ
     gap = mu * z - mu * mu / 2
     under_j, under_i = expected_gaps(mu)
+    assert (under_j, under_i) == pytest.approx((-0.02, 0.02), rel=1e-12)
     assert under_j == pytest.approx(gap.mean(), abs=1e-3)
     assert under_i == pytest.approx((mu * (z + mu) - mu * mu / 2).mean(), abs=1e-3)
     assert under_j < 0 < under_i <= renyi_epsilon(mu, 5.0)
