@@ -23,7 +23,7 @@ from sfumato.tracks.losses.gaussian_loss import checked_indices, checked_pair, l
 
 
 def prior_posterior_gap(epsilon: float, *, order: float, delta: float) -> float:
-    """ε' = ε + log(1/δ)/(λ-1) [Meehan2021, Thm 3.1]: log odds move by more than ε' with probability at most δ."""
+    """ε' = ε + log(1/δ)/(λ-1) [Meehan2021, Thm 3.1]: log odds move up, or down, by more than ε': δ at most for each."""
     if not order > 1 or not 0 < delta < 1:
         raise InputError(f"order is {order:g} and delta {delta:g}.", "They need order > 1 and 0 < delta < 1.")
     return from_zero(epsilon, "epsilon") - math.log(delta) / (order - 1)
