@@ -3,7 +3,8 @@
 [Biswas2023, Sec. 3.2] reads H(X) as the expected number of questions of the best strategy and H(X|Y) as what is left
 after the report, so that I(X; Y) is what the report saves. The best strategy is Huffman's tree (Huffman, 1952), whose
 mean depth L obeys H <= L < H + 1 bits: "equal or approximately equal" is right to within one question, with equality
-iff every probability is a power of 1/2. So what a report *saves* is I only to within one question either way: three
+iff every probability is a power of 1/2. (Questions that halve the mass as well as they can, Fano's, are not always the
+best.) So what a report *saves* is I only to within one question either way: three
 equal places and a report that tells whether it is the first save exactly 1 question, where I = .918 bits.
 """
 
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.base.errors import InputError
 from sfumato.base.things.channel import checked_probabilities
 from sfumato.channels.measures.discrete import ChannelLike, matrix_of
 
@@ -49,6 +51,23 @@ def expected_questions(prior: npt.ArrayLike) -> float:
         total += merged
         heapq.heappush(heap, merged)
     return total
+
+
+def questions_by_halves(prior: npt.ArrayLike) -> float:
+    """The expected number if every question splits the mass as equally as any set of places allows; at most 15."""
+    p = [float(value) for value in checked_probabilities(prior) if value > 0]
+    if len(p) > (most := 15):
+        raise InputError(f"{len(p)} places have too many sets.", f"Give at most {most}.")
+    return _by_halves(p)
+
+
+def _by_halves(p: list[float]) -> float:
+    if len(p) == 1:
+        return 0.0
+    sets = range(1, 1 << (len(p) - 1))
+    halves = [[[v for k, v in enumerate(p) if (s >> k) & 1 == side] for side in (0, 1)] for s in sets]
+    first, second = min(halves, key=lambda half: round(abs(sum(half[0]) - sum(half[1])), 12))
+    return sum(p) + _by_halves(first) + _by_halves(second)
 
 
 def questions(channel: ChannelLike, prior: npt.ArrayLike) -> Questions:

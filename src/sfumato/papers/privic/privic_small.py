@@ -30,7 +30,7 @@ from sfumato.papers.claims import check, near
 from sfumato.papers.picture import Picture
 from sfumato.papers.privic.privic_chain import channels_of
 from sfumato.papers.privic.privic_elastic import elastic_distortions
-from sfumato.papers.privic.privic_questions import questions
+from sfumato.papers.privic.privic_questions import expected_questions, questions, questions_by_halves
 from sfumato.papers.privic.privic_tables import STEPS, published_rows
 
 
@@ -85,6 +85,8 @@ def run(*, quick: bool = False) -> Reproduction:
     moved = max(float(np.abs(a - np.array(b)).max()) for a, b in zip(kept, starts, strict=True))
     # Section 3.2
     asked = questions(blahut_arimoto(prior, grid, beta=1.0, steps=8, floor=0.0).value.to_dense(), prior)
+    five = np.array([0.35, 0.17, 0.17, 0.16, 0.15])
+    by_halves, best = questions_by_halves(five), expected_questions(five)
     # Theorems 3.1 and 5.1
     steps = 3_000 if quick else 20_000
     limit = blahut_arimoto(prior, grid, beta=1.0, steps=steps, floor=0.0)
@@ -131,6 +133,14 @@ def run(*, quick: bool = False) -> Reproduction:
             whose=f"{PAPER}, Sec. 3.2",
             measured=(asked.before, asked.entropy_bits, asked.after, asked.residual_bits),
             because="Paris, beta = 1: questions before, H(X), questions after, H(X|Y) in bits",
+        ),
+        check(
+            "splitting the mass as equally as possible at each question is the best strategy",
+            by_halves <= best + 1e-9,
+            whose=f"{PAPER}, Sec. 3.2, best strategy",
+            measured=by_halves,
+            expected=best,
+            because="expected questions, and those of Huffman's tree, for probabilities .35, .17, .17, .16, .15",
         ),
         near(
             "what a report saves the attacker is I(X; Y) (questions saved against bits)",
