@@ -16,18 +16,8 @@ from sfumato.base.arrays import FloatArray
 from sfumato.papers.periodic_fitting import Assumed, PeriodicFit, fit_periodic
 
 FIELDS = {"dining room (field 3)": 0, "room (field 4)": 1, "weather (field 5)": 2}
-PUBLISHED = (
-    1.06777789,
-    1.15811296,
-    1.13576362,
-    1.03293856,
-    1.12586109,
-    1.06136241,
-    0.87187123,
-    0.75403929,
-    1.14805235,
-    1.2014448,
-)
+_PRINTED = "1.06777789 1.15811296 1.13576362 1.03293856 1.12586109 1.06136241 .87187123 .75403929 1.14805235 1.2014448"
+PUBLISHED = tuple(map(float, _PRINTED.split()))
 WHITE_VARIANCE = 0.1
 PERIODS = (16.0, 34.0)
 

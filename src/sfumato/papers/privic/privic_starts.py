@@ -88,13 +88,7 @@ def run(*, quick: bool = False) -> Reproduction:
         check(
             "Paris: wherever the spike is, after 60 cycles it is forgotten (within a quarter of what uniform reaches)",
             bool(late.max() < 1.25 * truth_of_uniform["paris"]),
-            measured=(
-                float(early.min()),
-                float(np.median(early)),
-                float(early.max()),
-                float(late.min()),
-                float(late.max()),
-            ),
+            measured=tuple(map(float, (early.min(), np.median(early), early.max(), late.min(), late.max()))),
             because=f"{early.size} cells, one round each: least, median and largest distance after 14 cycles, least "
             "and largest after 60",
         )
