@@ -25,7 +25,7 @@ svg { max-width: 100%; height: auto; } details { margin: .6rem 0; } .small { col
 """
 _COLOURS = {"holds": "holds", "cannot be checked": "unknown"}
 # The longest first, so that no process is left alone with one at the end.
-LONGEST = "cip-figure-2 privic-figure-3 cip-home-temperature privic-starts privic-figure-9 privic-figure-8".split()
+LONGEST = ["cip-figure-2", "privic-figure-3", "cip-home-temperature", "privic-starts", "privic-figure-9"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
