@@ -77,29 +77,34 @@ export class Participant {
 
   /** Fetch and check the current channel: no place, no ticket, the same request as everybody's. */
   async look(): Promise<Offer> {
-    const document = await this.#call("channel");
-    const memory = this.#ours(await this.device.read());
-    const offer = await checkOffer(document.body, this.caps, this.#key ?? memory.public_key);
-    must(offer.campaign === this.campaign, "The channel belongs to another campaign.");
-    const head = await checkLog((await this.#call("log")).body.log, offer, memory.versions, memory.head);
-    await this.device.change((memory) => {
-      const ours = this.#ours(memory);
-      checkAgainstMemory(offer, ours, this.caps);
-      ours.agreed ??= terms(offer);
-      must(
-        this.#key !== undefined || (ours.public_key ?? offer.publicKey) === offer.publicKey,
-        "The server's key changed.",
-      );
-      ours.public_key = offer.publicKey;
-      ours.versions[String(offer.cycle)] = offer.version;
-      ours.rhythm = offer.rhythm;
-      ours.head = head;
-      if (offer.cycle !== ours.last_cycle) {
-        ours.last_cycle = offer.cycle;
-        ours.log_weights = packLogWeights(offer.outputWeights);
-      }
-    });
+    const { offer, head } = await this.#offered(this.#ours(await this.device.read()));
+    await this.device.change((memory) => this.#keep(this.#ours(memory), offer, head));
     return offer;
+  }
+
+  async #offered(known: CampaignMemory): Promise<{ offer: Offer; head: Required<CampaignMemory>["head"] }> {
+    const offer = await checkOffer((await this.#call("channel")).body, this.caps, this.#key ?? known.public_key);
+    must(offer.campaign === this.campaign, "The channel belongs to another campaign.");
+    const head = await checkLog((await this.#call("log")).body.log, offer, known.versions, known.head);
+    return { offer, head };
+  }
+
+  /** Compare an offer with what this device agreed to and saw, and remember it; what it agrees to if it is new. */
+  #keep(ours: CampaignMemory, offer: Offer, head: Required<CampaignMemory>["head"]): void {
+    checkAgainstMemory(offer, ours, this.caps);
+    ours.agreed ??= terms(offer);
+    must(
+      this.#key !== undefined || (ours.public_key ?? offer.publicKey) === offer.publicKey,
+      "The server's key changed.",
+    );
+    ours.public_key = offer.publicKey;
+    ours.versions[String(offer.cycle)] = offer.version;
+    ours.rhythm = offer.rhythm;
+    ours.head = head;
+    if (offer.cycle !== ours.last_cycle) {
+      ours.last_cycle = offer.cycle;
+      ours.log_weights = packLogWeights(offer.outputWeights);
+    }
   }
 
   /**
@@ -107,27 +112,24 @@ export class Participant {
    * the memory under another name, and stays spent; the versions seen are kept, so that a rewritten log is still refused.
    */
   async joinAgain(): Promise<Offer> {
-    const document = await this.#call("channel");
     const known = this.#ours(await this.device.read());
-    const offer = await checkOffer(document.body, this.caps, this.#key ?? known.public_key);
+    const { offer, head } = await this.#offered(known);
     const changed = changedTerms(offer, known);
     if (changed.length === 0)
       throw new SfumatoError("The campaign is as this device joined it.", "There is nothing to agree to again.");
     await this.device.change((memory) => {
       const left = this.#ours(memory);
+      const ours: CampaignMemory = { versions: { ...left.versions }, reports: {} };
+      if (left.public_key !== undefined) ours.public_key = left.public_key;
+      // Refused here, nothing is left and nothing is agreed to.
+      this.#keep(ours, offer, head);
       const name = `${this.url} ${this.campaign}`;
       memory.campaigns[`${name} (left before cycle ${offer.cycle})`] = left;
-      const { versions, public_key, head } = left;
-      memory.campaigns[name] = {
-        versions,
-        reports: {},
-        ...(public_key === undefined ? {} : { public_key }),
-        ...(head === undefined ? {} : { head }),
-      };
+      memory.campaigns[name] = ours;
       const about = { server: this.url, campaign: this.campaign, name: `changed: ${changed.join(", ")}` };
       memory.entries.push({ what: "joined again", epsilon_per_km: 0, delta: 0, ...about });
     });
-    return this.look();
+    return offer;
   }
 
   /** The report already drawn for this epoch, if any: shown after a reload without asking for the place. */
@@ -235,6 +237,17 @@ export class Participant {
       ours.secret ??= randomHex(32);
       return { report: { ...kept }, secret: ours.secret };
     });
+    const late = this.#keepsRunning && Date.now() / 1000 > (report.send_at_s ?? Number.POSITIVE_INFINITY);
+    if (late && report.ticket?.signature === undefined) {
+      if (await this.#isOver(report.cycle)) {
+        await this.#mark(epoch, "closed");
+        return "closed";
+      }
+      throw new NotSent(
+        "The report's moment passed before its ticket was signed: sent now, the times would tell whose it is.",
+        "Leave it, or accept that and send it: without keepsRunning.",
+      );
+    }
     const device = await sha256Hex(`sfumato device|${this.campaign}|${epoch}|${secret}`);
     let answer = await this.#askTicket(epoch, report, device);
     if (answer.status === 200) {

@@ -84,6 +84,20 @@ export function attacks(sfumato, inside, offers, vectors) {
       });
     };
 
+  found["joining again what is another version of the round that was joined"] = () => {
+    const [now, store] = [plain(), sfumato.forgetfulStore()];
+    const [first, second] = Object.values(offers.changed);
+    return against(now, async () => {
+      await taking(store).look();
+      Object.assign(now, { channel: first.document, log: first.log });
+      await taking(store).joinAgain();
+      const before = store.read();
+      Object.assign(now, { channel: second.document, log: second.log });
+      await refuses(taking(store).joinAgain(), "rewritten|another|versions");
+      same(store.read(), before); // what it had agreed to is not forgotten
+    });
+  };
+
   found["a second version within a round"] = () => {
     const [now, store] = [plain(), sfumato.forgetfulStore()];
     return against(now, async () => {
@@ -214,7 +228,7 @@ export function attacks(sfumato, inside, offers, vectors) {
       for (const share of [0, 0.5, 0.999]) same(inside.reportMomentS(terms, nowS, share), first + (share * 100) / 2);
     same(inside.reportMomentS(terms, 1050, 0.5) ?? null, null);
     const [now, real] = [unseen(), Date.now];
-    return against(now, async () => {
+    return against(now, async (seen) => {
       const person = taking(undefined, { keepsRunning: true });
       const offer = await person.look();
       try {
@@ -225,6 +239,9 @@ export function attacks(sfumato, inside, offers, vectors) {
         const { epoch } = await person.prepare(48.85, 2.34, offer);
         const [kept] = Object.values((await person.device.read()).campaigns).map(({ reports }) => reports[epoch]);
         same(kept.send_at_s - Date.now() / 1000 >= 43_100, true);
+        Date.now = () => 1000 * (kept.send_at_s + 1); // it slept: ticket and report in one breath would name it
+        await refuses(person.send(epoch), "moment passed before its ticket");
+        same(seen.filter(({ body }) => body !== undefined).length, 0);
       } finally {
         Date.now = real;
       }

@@ -602,6 +602,20 @@ def test_joining_again_is_a_new_campaign_with_a_line_of_its_own_in_the_ledger(
     assert sorted(name.endswith("golden") for name in names) == [False, True]  # what was drawn before is kept
 
 
+def test_joining_again_what_is_refused_agrees_to_nothing_and_leaves_everything_as_it_was(
+    collector: Collector, person: Participant
+) -> None:
+    person.look()
+    first, second = (OFFERS["changed"][name] for name in list(OFFERS["changed"])[:2])
+    collector.document, collector.log = first["document"], first["log"]
+    again(person).join_again()
+    before = person.device.read()
+    collector.document, collector.log = second["document"], second["log"]
+    with pytest.raises(VerificationFailed):  # another version of the round that it joined in
+        again(person).join_again()
+    assert person.device.read() == before, "what it had agreed to was forgotten: the next look would take anything"
+
+
 def test_a_device_without_its_memory_is_told_as_a_new_one(
     collector: Collector, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

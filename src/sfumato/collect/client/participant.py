@@ -105,26 +105,33 @@ class Participant:
 
     def look(self, *, read_log: bool = True) -> Offer:
         """Fetch and check the current channel: no place, no ticket, the same request as everybody's."""
-        document = self._json("GET", f"{self._home}/channel")
         memory = _ours(self.device.read(), self._name)
+        offer = self._offered(memory)
+        head = self._read_log(offer, memory) if read_log else None
+        with self.device.change() as everything:
+            self._keep(_ours(everything, self._name), offer, head)
+        return offer
+
+    def _offered(self, memory: CampaignMemory) -> Offer:
+        document = self._json("GET", f"{self._home}/channel")
         offer = check_offer(document, caps=self.caps, pinned_key=self._key or memory.get("public_key"))
         if offer.campaign != self.campaign:
             raise VerificationFailed("The channel belongs to another campaign.", "Do not take part.")
-        head = self._read_log(offer, memory) if read_log else None
-        with self.device.change() as everything:
-            ours = _ours(everything, self._name)
-            check_against_memory(offer, ours, caps=self.caps)
-            ours.setdefault("agreed", terms(offer))
-            if self._key is None and ours.get("public_key") not in (None, offer.public_key):
-                raise VerificationFailed("The server signs with another key than before.", "Do not take part.")
-            ours["public_key"] = offer.public_key
-            ours["versions"][str(offer.cycle)] = offer.version
-            ours["rhythm"] = offer.rhythm
-            if head is not None:
-                ours["head"] = head
-            if offer.cycle != ours.get("last_cycle"):
-                ours["last_cycle"], ours["log_weights"] = offer.cycle, pack_log_weights(offer.output_weights)
         return offer
+
+    def _keep(self, ours: CampaignMemory, offer: Offer, head: LogHead | None) -> None:
+        """Compare an offer with what this device agreed to and saw, and remember it; what it agrees to if it is new."""
+        check_against_memory(offer, ours, caps=self.caps)
+        ours.setdefault("agreed", terms(offer))
+        if self._key is None and ours.get("public_key") not in (None, offer.public_key):
+            raise VerificationFailed("The server signs with another key than before.", "Do not take part.")
+        ours["public_key"] = offer.public_key
+        ours["versions"][str(offer.cycle)] = offer.version
+        ours["rhythm"] = offer.rhythm
+        if head is not None:
+            ours["head"] = head
+        if offer.cycle != ours.get("last_cycle"):
+            ours["last_cycle"], ours["log_weights"] = offer.cycle, pack_log_weights(offer.output_weights)
 
     def _read_log(self, offer: Offer, memory: CampaignMemory) -> LogHead:
         """The head of the public log, which must go through what this device saw and what its witness republishes."""
@@ -156,24 +163,24 @@ class Participant:
         so. The versions seen are kept: a log that was rewritten is refused as before.
         """
         memory = _ours(self.device.read(), self._name)
-        document = self._json("GET", f"{self._home}/channel")
-        offer = check_offer(document, caps=self.caps, pinned_key=self._key or memory.get("public_key"))
+        offer = self._offered(memory)
         changed = changed_terms(offer, memory)
         if not changed:
             raise InputError("The campaign is as this device joined it.", "There is nothing to agree to again.")
+        head = self._read_log(offer, memory)
         with self.device.change() as everything:
-            left = everything["campaigns"].pop(self._name)
-            everything["campaigns"][f"{self._name} (left before cycle {offer.cycle})"] = left
-            ours: CampaignMemory = {"versions": left["versions"], "reports": {}}
+            left = everything["campaigns"][self._name]
+            ours: CampaignMemory = {"versions": dict(left["versions"]), "reports": {}}
             if "public_key" in left:
                 ours["public_key"] = left["public_key"]
-            if "head" in left:
-                ours["head"] = left["head"]
+            # Refused here, nothing is left and nothing is agreed to.
+            self._keep(ours, offer, head)
+            everything["campaigns"][f"{self._name} (left before cycle {offer.cycle})"] = left
             everything["campaigns"][self._name] = ours
             entry: BudgetEntry = {"what": "joined again", "epsilon_per_km": 0.0, "delta": 0.0}
             entry |= {"server": self.url, "campaign": self.campaign, "name": f"changed: {', '.join(changed)}"}
             everything["entries"].append(entry)
-        return self.look()
+        return offer
 
     def turn(self, offer: Offer) -> int:
         """The cycle in which this device reports: this one, or where one report serves an epoch, its own one of it.
