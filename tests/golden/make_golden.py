@@ -274,6 +274,7 @@ def offers() -> dict[str, Any]:
                 "an even key": ({"key": to_base64url(modulus[:-1] + b"\0")}, "2048"),
                 "another kind of ticket": ({"kind": "RSABSSA-SHA384-PSS-Deterministic"}, "kind of ticket"),
                 "a round without length": ({"round_s": 0}, "whole seconds"),
+                "a round of centuries": ({"round_s": 2**40}, "longer than a year"),
                 "a field too many": ({"for": "you"}, "unknown fields"),
             }.items()
         },

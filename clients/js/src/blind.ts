@@ -44,6 +44,7 @@ export function ticketTerms(wire: unknown): TicketTerms {
     round_s !== null && times.every(Number.isSafeInteger) && times[0]! >= 0 && times[1]! > 0,
     "The round's times are not whole seconds.",
   );
+  must(times[1]! <= 31_622_400, "The round's times are longer than a year."); // such a report would never go
   return { key: key as string, openedAtS: times[0]!, roundS: round_s as number | undefined };
 }
 

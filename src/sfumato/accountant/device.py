@@ -79,7 +79,7 @@ class Device:
         try:
             if self.path.stat().st_mode & 0o077 and os.name == "posix":
                 raise InputError(f"{self.path} can be read by other people.", f"Run: chmod 600 {self.path}")
-            memory = json.loads(self.path.read_text(encoding="utf-8"))
+            memory = json.loads(self.path.read_text(encoding="utf-8"), parse_constant=int)  # NaN is none
         except FileNotFoundError:
             return empty_memory(self._first_cap)
         except (ValueError, OSError, RecursionError) as error:

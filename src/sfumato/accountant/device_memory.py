@@ -10,6 +10,7 @@ from typing import Literal, NotRequired, TypedDict, TypeGuard
 FORMAT: Literal["sfumato-device/1"] = "sfumato-device/1"
 _LARGEST = 1e300  # sums of such numbers are finite; NaN, and whole numbers too long for a float, are not below it
 _WORDS = ("server", "campaign", "epoch", "name", "line", "device")
+_HEAD = ("campaign", "public_key", "version", "previous", "entry", "signature")
 
 
 class BudgetEntry(TypedDict):
@@ -155,10 +156,10 @@ def _is_number(value: object) -> bool:
 def is_entry(value: object) -> TypeGuard[BudgetEntry]:
     """Whether this is a line of a budget."""
     return (
-        isinstance(value, dict)
-        and isinstance(value.get("what"), str)
+        _has_texts(value, ("what",))
         and _is_number(value.get("epsilon_per_km"))
         and _is_number(value.get("delta"))
+        and _is_number(value.get("noise_m", 0))
         and all(isinstance(value.get(name, ""), str) for name in _WORDS)
     )
 
@@ -166,17 +167,24 @@ def is_entry(value: object) -> TypeGuard[BudgetEntry]:
 def _is_campaign(value: object) -> bool:
     if not isinstance(value, dict):
         return False
-    parts = [value.get(name, {}) for name in ("versions", "agreed", "head", "reports")]
-    return all(isinstance(part, dict) for part in parts) and all(map(_is_report, parts[3].values()))
+    parts = [value.get(name, {}) for name in ("versions", "agreed", "reports")]
+    return (
+        all(isinstance(part, dict) for part in parts)
+        and ("head" not in value or (_has_texts(value["head"], _HEAD) and isinstance(value["head"].get("index"), int)))
+        and all(map(_is_report, parts[2].values()))
+    )
+
+
+def _has_texts(value: object, names: tuple[str, ...]) -> TypeGuard[dict[str, object]]:
+    return isinstance(value, dict) and all(isinstance(value.get(name), str) for name in names)
 
 
 def _is_report(value: object) -> bool:
     return (
-        isinstance(value, dict)
+        _has_texts(value, ("version", "key"))
         and all(isinstance(value.get(name), int) for name in ("cell", "cycle", "drawn_at_s"))
-        and all(isinstance(value.get(name), str) for name in ("version", "key"))
         and value.get("state") in ("drawn", "sent", "closed")
-        and isinstance(value.get("ticket", {}), dict)
+        and ("ticket" not in value or _has_texts(value["ticket"], ("modulus", "message", "blinded", "inverse")))
         and _is_number(value.get("send_at_s", 0))
     )
 

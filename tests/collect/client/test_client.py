@@ -627,6 +627,28 @@ def test_a_device_without_its_memory_is_told_as_a_new_one(
         assert ("This is a new device" in capsys.readouterr().out) == new
 
 
+@pytest.mark.parametrize("route", ["document", "log"])
+def test_half_a_character_in_an_answer_is_refused_in_words(
+    collector: Collector, person: Participant, route: str
+) -> None:
+    if route == "document":
+        collector.document = {**collector.document, "payload": "\ud800"}
+    else:
+        collector.log = [{**collector.log[0], "version": "\ud800"}, *collector.log[1:]]
+    with pytest.raises(SfumatoError):
+        person.look()
+
+
+def test_a_memory_whose_parts_are_not_whole_is_refused_and_not_repaired(person: Participant) -> None:
+    person.look()
+    memory = person.device.read()
+    [ours] = memory["campaigns"].values()
+    ours["head"].pop("entry")
+    person.device.path.write_text(json.dumps(memory))
+    with pytest.raises(InputError, match="is not a device file"):
+        person.look()
+
+
 # Split views: one key, two logs
 
 

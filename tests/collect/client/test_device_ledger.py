@@ -109,6 +109,8 @@ def test_a_ledger_holds_no_report_no_place_and_no_secret(tmp_path: Path) -> None
         ' "place": 0, "server": ["s"]}]}',
         f'{{"format": "sfumato-ledger/1", "entries": [{{"what": "x", "epsilon_per_km": 1{"0" * 400}, "delta": 0,'
         ' "device": "a", "place": 0}]}',
+        '{"format": "sfumato-ledger/1", "entries": [{"what": "x", "epsilon_per_km": 1, "delta": 0, "device": "a",'
+        ' "place": 0, "noise_m": Infinity}]}',
         "[" * 100_000,
     ],
 )  # fmt: skip

@@ -36,6 +36,7 @@ MESSAGE_BYTES = 64
 SALT_BYTES = 48
 _HASH_BYTES = 48
 _KEY_BYTES = (256, 512)
+_LONGEST_ROUND_S = 31_622_400  # a leap year; a report that waits for longer would never go
 _DO_NOT = "Do not take part; ask the operator."
 
 
@@ -146,6 +147,8 @@ def terms_from(wire: object) -> TicketTerms:
         raise VerificationFailed("What the channel says about tickets has missing or unknown fields.", _DO_NOT)
     if any(isinstance(one, bool) or not isinstance(one, int) or not 0 <= one <= 2**53 for one in times) or not times[1]:
         raise VerificationFailed("The round's times are not whole seconds.", _DO_NOT)
+    if times[1] > _LONGEST_ROUND_S:
+        raise VerificationFailed("The round's times are longer than a year.", _DO_NOT)
     return TicketTerms(modulus_from(str(wire["key"])), times[0], times[1] if "round_s" in wire else None)
 
 

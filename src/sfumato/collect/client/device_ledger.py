@@ -55,7 +55,7 @@ def _lines(memory: DeviceMemory) -> list[BudgetEntry]:
 def read_ledger(path: str | Path) -> DeviceLedger:
     """A ledger that :func:`write_ledger` wrote; anything else is refused."""
     try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
+        found = json.loads(Path(path).read_text(encoding="utf-8"), parse_constant=int)  # NaN is none
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path} cannot be read as a ledger.", "Make one: sfumato client ledger export.") from error
     lines = found.get("entries") if isinstance(found, dict) and found.get("format") == FORMAT else None

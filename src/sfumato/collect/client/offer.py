@@ -156,7 +156,8 @@ def check_offer(document: Mapping[str, object], *, caps: Caps, pinned_key: str |
         "The server signs with another key than before.",
         "If the operator announced a new key, pin it by hand; otherwise do not take part.",
     )
-    channel = verify_payload(text.encode("utf-8"), version=version, signature=signature, public_key=key)
+    # What is no text becomes another text, which is hashed and read like any: no server ends a client with a surprise.
+    channel = verify_payload(text.encode("utf-8", "replace"), version=version, signature=signature, public_key=key)
     fields = _CHANNEL_FIELDS | ({"epoch_cycles"} if channel.get("reporting") == "once-per-epoch" else set())
     fields |= {"tickets"} & set(channel)
     _require(set(channel) == fields, "The channel has missing or unknown fields.")

@@ -19,8 +19,11 @@ from sfumato.collect.client.ed25519 import is_signature
 
 
 def canonical_json(value: object) -> bytes:
-    """``value`` as RFC 8785 text in UTF-8. NaN, infinities and integers beyond 2**53 have no such text."""
-    return _text(value).encode("utf-8")
+    """``value`` as RFC 8785 text in UTF-8. NaN, infinities, integers beyond 2**53 and half characters have none."""
+    try:
+        return _text(value).encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InputError("Half a character has no canonical JSON.") from error
 
 
 def channel_version(payload: bytes) -> str:
