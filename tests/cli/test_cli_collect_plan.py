@@ -34,6 +34,11 @@ def test_it_says_after_how_many_reports_a_device_stops_and_which_epoch_lasts():
     assert one["lasting_epoch_s"] == pytest.approx(2 * 31_557_600 / 15)
 
 
+def test_an_area_asked_for_without_its_cells_is_not_a_built_in_city() -> None:
+    told = CliRunner().invoke(app, ["collect", "plan", "--rows", "1", "--columns", "2", "--promise", "epsilon"])
+    assert "1 × 2 cells of 500 m" in told.stdout
+
+
 def test_cells_too_narrow_for_the_promise_are_pointed_out():
     found = CliRunner().invoke(app, ["collect", "plan", "--cell", "100m", "--rows", "8", "--columns", "8"])
     assert found.exit_code == 0, found.output

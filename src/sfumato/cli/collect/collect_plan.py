@@ -28,8 +28,8 @@ _area = in_panel("Another area")
 def plan_command(
     place: Annotated[str, typer.Option("--city", help="paris or sf; or give --cell, --rows and --columns.")] = "paris",
     cell: Annotated[str | None, typer.Option(help="The side of square cells, for example 500m.")] = None,
-    rows: Annotated[int, _area("Rows of cells, with --cell.", min=1)] = 20,
-    columns: Annotated[int, _area("Columns of cells, with --cell.", min=1)] = 20,
+    rows: Annotated[int | None, _area("Rows of cells; 20 when left out.", min=1)] = None,
+    columns: Annotated[int | None, _area("Columns of cells; 20 when left out.", min=1)] = None,
     epsilon: Annotated[float, typer.Option(help="What one report may cost at most: epsilon per km.")] = 2.0,
     promise: Annotated[
         str | None, typer.Option(help="epsilon or mutual-information; both are shown when it is left out.")
@@ -122,12 +122,14 @@ def _bounded(bounds: str, side: float) -> Grid:
     return Grid.from_bounds(south=south, west=west, north=north, east=east, cell_size_m=side)
 
 
-def _where(place: str, cell: str | None, rows: int, columns: int, bounds: str | None) -> tuple[Grid, FloatArray | None]:
+def _where(
+    place: str, cell: str | None, rows: int | None, columns: int | None, bounds: str | None
+) -> tuple[Grid, FloatArray | None]:
     if bounds is not None:
         return _bounded(bounds, length_m(cell or "500m")), None
-    if cell is not None:
-        side = length_m(cell)
-        return Grid(rows=rows, columns=columns, cell_height=side, cell_width=side, unit="m"), None
+    if (cell, rows, columns) != (None, None, None):
+        side = length_m(cell or "500m")
+        return Grid(rows=rows or 20, columns=columns or 20, cell_height=side, cell_width=side, unit="m"), None
     if place not in CITIES:
         raise typer.BadParameter(f"There is no city '{place}'. Use {' or '.join(CITIES)}, or give --bounds.")
     home = city(place)
