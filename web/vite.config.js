@@ -48,7 +48,12 @@ export default defineConfig({
     cssCodeSplit: false,
     chunkSizeWarningLimit: 2000,
     rollupOptions: {
-      input: { participant: "src/participant.ts", dashboard: "src/dashboard.ts", operate: "src/operate.ts" },
+      input: {
+        participant: "src/participant.ts",
+        dashboard: "src/dashboard.ts",
+        operate: "src/operate.ts",
+        paper: "src/paper.ts",
+      },
       output: {
         entryFileNames: "[name].js",
         chunkFileNames: "[name].js",

@@ -18,6 +18,7 @@ from sfumato.collect.service.settings import Settings
 TARGET = Path(__file__).resolve().parent / "src" / "api.ts"
 _HEAD = "// Made from the OpenAPI document by `npm run api`; do not edit.\n"
 _PLAIN = {"string": "string", "number": "number", "integer": "number", "boolean": "boolean", "null": "null"}
+_PLAIN["object"] = "Record<string, unknown>"
 
 
 def typescript(document: Mapping[str, Any]) -> str:
@@ -49,6 +50,8 @@ def _type(schema: Mapping[str, Any]) -> str:
         return " | ".join(json.dumps(value) for value in schema["enum"])
     if "anyOf" in schema:
         return " | ".join(_type(one) for one in schema["anyOf"])
+    if "prefixItems" in schema:
+        return f"[{', '.join(_type(one) for one in schema['prefixItems'])}]"
     if schema.get("type") == "array":
         inside = _type(schema["items"])
         return f"({inside})[]" if "|" in inside else f"{inside}[]"

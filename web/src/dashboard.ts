@@ -2,13 +2,20 @@
  * The map of a campaign: areas that can be told apart, faded where they are uncertain; a slider through the rounds.
  * Numbers come from the JSON twin, maps page by page and only those that are looked at.
  */
-import type { AreaView, ClosedCycleView, DashboardAnswer, MapAnswer } from "../../clients/js/src/api.js";
+import type {
+  AreaView,
+  ClosedCycleView,
+  DashboardAnswer,
+  DistrictFacts,
+  DistrictShare,
+  MapAnswer,
+} from "../../clients/js/src/api.js";
 import { button, byId, element } from "./dom.js";
 import { type Area, AreaMap, cells, centre, shades } from "./map.js";
 import { type Key, tongue } from "./words.js";
 
-type View = "areas" | "cells" | "own";
-const VIEWS = { areas: "view_areas", cells: "view_squares", own: "view_own" } as const;
+type View = "districts" | "areas" | "cells" | "own";
+const VIEWS = { districts: "view_districts", areas: "view_areas", cells: "view_squares", own: "view_own" } as const;
 const KINDS: Readonly<Record<string, Key>> = {
   weekday: "kind_weekday",
   weekend: "kind_weekend",
@@ -29,6 +36,7 @@ interface WholeMap {
   low: number[] | null;
   high: number[] | null;
   areas: AreaView[] | null;
+  districts: DistrictFacts | null;
 }
 
 let twin: DashboardAnswer;
@@ -47,7 +55,7 @@ async function json(address: string): Promise<unknown> {
 const fetched = async () => (await json(`${home}/dashboard.json`)) as DashboardAnswer;
 
 async function wholeMap(cycle: number): Promise<WholeMap> {
-  const whole: WholeMap = { estimate: [], own: [], low: [], high: [], areas: null };
+  const whole: WholeMap = { estimate: [], own: [], low: [], high: [], areas: null, districts: null };
   const add = (into: number[] | null, part: number[] | null) =>
     into === null || part === null ? null : into.concat(part);
   for (let page = 1; page <= twin.map_pages; page++) {
@@ -57,6 +65,7 @@ async function wholeMap(cycle: number): Promise<WholeMap> {
     whole.low = add(whole.low, part.low);
     whole.high = add(whole.high, part.high);
     whole.areas = part.areas;
+    whole.districts = part.districts;
   }
   return whole;
 }
@@ -92,6 +101,47 @@ function own(cycle: ClosedCycleView): string {
   if (count <= 0) return say("when_round", { round });
   const kinds = (cycle.cycle_class ?? "").split(" ").map((one) => (KINDS[one] ? say(KINDS[one]) : one));
   return say("when_alike", { round, count, kind: kinds.join(", ") });
+}
+
+/** Whether one of the averaged rounds did not fit those before it: then an average is no answer. As on the server. */
+const changed = (cycle: ClosedCycleView) =>
+  twin.history.some(
+    (one) =>
+      one.verdict === "changed" &&
+      !one.excluded &&
+      one.cycle > cycle.cycle - (cycle.averaged_cycles ?? 1) + 1 &&
+      one.cycle <= cycle.cycle,
+  );
+
+/** The districts as they are shown: those of the round alone where an average is no answer. */
+const districtsShown = (): DistrictShare[] =>
+  (now.districts && (changed(twin.history[shown]!) ? now.districts.this_round : now.districts.average)) ?? [];
+
+const districtName = ({ names }: DistrictShare) => names.join(" + ") || say("elsewhere");
+
+/** A district's cells as rectangles, row by row, and a place for its label in the row nearest to its middle. */
+function districtArea(one: DistrictShare): Omit<Area, "shade" | "sure"> & { size: number } {
+  const { columns: wide } = twin.campaign.grid;
+  const boxes: { row: number; column: number; rows: number; columns: number }[] = [];
+  for (const { name, runs } of twin.campaign.districts ?? []) {
+    if (!one.names.includes(name)) continue;
+    for (let at = 0; at < runs.length; at += 2) {
+      let [first, left] = [runs[at]!, runs[at + 1]!];
+      while (left > 0) {
+        const [row, column] = [Math.floor(first / wide), first % wide];
+        const columns = Math.min(left, wide - column);
+        boxes.push({ row, column, rows: 1, columns });
+        [first, left] = [first + columns, left - columns];
+      }
+    }
+  }
+  const size = boxes.reduce((sum, box) => sum + box.columns, 0);
+  const middle = boxes.reduce((sum, box) => sum + box.row * box.columns, 0) / size;
+  const row = boxes.reduce((a, b) => (Math.abs(b.row - middle) < Math.abs(a - middle) ? b.row : a), boxes[0]!.row);
+  const [from, to] = boxes
+    .filter((box) => box.row === row)
+    .reduce(([a, b], box) => [Math.min(a, box.column), Math.max(b, box.column + box.columns)], [wide, 0]);
+  return { row: row - 1, column: from, rows: 3, columns: to - from, boxes, size };
 }
 
 /** What so many reports can tell apart, and what finer would take: as on the server. */
@@ -148,6 +198,17 @@ const sure = (share: number, low: number, high: number, even: number) =>
 function areasShown(): Area[] {
   const { grid, cells: count } = twin.campaign;
   if (view === "own" && now.own !== null) return cells(grid, now.own);
+  if (view === "districts" && now.districts !== null) {
+    const named = districtsShown().filter(({ names }) => names.length > 0);
+    const places = named.map(districtArea);
+    const shade = shades(named.map((one, index) => middle(one) / places[index]!.size));
+    return named.map(({ low, high }, index) => ({
+      ...places[index]!,
+      shade: named.length > 1 ? shade[index]! : 0,
+      sure: named.length > 1 ? sure(middle({ low, high }), low, high, places[index]!.size / count) : 0,
+      label: span(low, high),
+    }));
+  }
   if (view === "areas" && now.areas !== null) {
     const found = now.areas;
     // One area is the whole map, and nothing is known of where in it people are: it has no colour.
@@ -170,6 +231,13 @@ const told = element("p", { class: "soft", "aria-live": "polite", id: "cell-told
 
 function tell(index: number): void {
   const level = `${100 * (twin.history[shown]!.interval_level ?? 0)} %`;
+  if (view === "districts" && now.districts !== null) {
+    const one = districtsShown().filter(({ names }) => names.length > 0)[index];
+    if (!one) return;
+    const known = { names: districtName(one), span: span(one.low, one.high), level, share: percent(one.share) };
+    told.textContent = say("tell_district", known);
+    return;
+  }
   const area = view === "areas" ? now.areas?.[index] : undefined;
   if (area) {
     const [within, share] = [span(area.low, area.high), percent(area.share)];
@@ -184,6 +252,33 @@ function tell(index: number): void {
     view !== "own" && now.low && now.high
       ? say("tell_square_between", { where, share, low: percent(now.low[index]!), high: percent(now.high[index]!) })
       : say("tell_square", { where, share });
+}
+
+/** The districts' shares over all rounds and in this one, as on the server. */
+function districtTable({ average, this_round, level }: DistrictFacts, cycle: ClosedCycleView): HTMLElement {
+  const interval = say("col_interval", { level: `${100 * level} %` });
+  const numbers = (one?: DistrictShare) =>
+    one ? [percent(one.share), `${percent(one.low)} – ${percent(one.high)}`] : ["–", "–"];
+  const key = ({ names }: DistrictShare) => names.join("\n");
+  const own = new Map(this_round.map((one) => [key(one), one]));
+  const order = [...average].sort(
+    (a, b) => Number(a.names.length === 0) - Number(b.names.length === 0) || b.share - a.share,
+  );
+  const both = new Set(average.map(key));
+  const rows = [
+    ...order.map((one) => [districtName(one), ...numbers(one), ...numbers(own.get(key(one)))]),
+    ...this_round.filter((one) => !both.has(key(one))).map((one) => [districtName(one), ...numbers(), ...numbers(one)]),
+  ];
+  const heads = [say("col_district"), say("col_share"), interval, say("col_this_round"), interval];
+  const cells = (kind: "th" | "td", texts: string[]) =>
+    element("tr", {}, ...texts.map((one) => element(kind, kind === "th" ? { scope: "col" } : {}, one)));
+  return element(
+    "table",
+    {},
+    element("caption", {}, say("districts_caption", { when: averaged(cycle) })),
+    element("thead", {}, cells("th", heads)),
+    element("tbody", {}, ...rows.map((texts) => cells("td", texts))),
+  );
 }
 
 function table(): void {
@@ -251,13 +346,15 @@ function table(): void {
     rows.length > 0
       ? say("areas_caption", { count: rows.length, when: averaged(cycle) })
       : say("squares_caption", { count, cells: words.count(twin.campaign.cells) });
-  byId("map-table").replaceChildren(scroll(say("fold_table"), made(first, caption)), all);
+  const shownFirst = now.districts ? districtTable(now.districts, cycle) : made(first, caption);
+  byId("map-table").replaceChildren(scroll(say("fold_table"), shownFirst), all);
 }
 
 function legend(): (Node | string)[] {
   if (view === "areas" && now.areas?.length === 1) return [say("legend_one")];
   const largest = Math.max(...(view === "own" && now.own ? now.own : now.estimate));
-  const most = view === "areas" && now.areas ? say("legend_most") : say("legend_square", { share: percent(largest) });
+  const whole = (view === "areas" && now.areas) || (view === "districts" && now.districts);
+  const most = whole ? say("legend_most") : say("legend_square", { share: percent(largest) });
   return [
     element("span", {}, say("legend_fewest")),
     element("span", { class: "ramp", "aria-hidden": "true" }),
@@ -271,9 +368,10 @@ function draw(): void {
   if (cycle === undefined) return;
   map?.show(areasShown());
   root.dataset["shown"] = String(cycle.cycle);
-  const when = leftOut(cycle, view === "own" && now.own !== null ? own(cycle) : averaged(cycle));
+  const alone = changed(cycle);
+  const when = leftOut(cycle, (view === "own" && now.own !== null) || alone ? own(cycle) : averaged(cycle));
   byId("map-section-title").textContent = say("result_title", { when });
-  byId("headline").textContent = headline(cycle.sharpness);
+  byId("headline").textContent = alone ? "" : headline(cycle.sharpness);
   byId("map-odds").textContent = oddsInWords(cycle.map_odds);
   byId("legend").replaceChildren(...legend());
   told.textContent = "";
@@ -288,21 +386,32 @@ async function redraw(): Promise<void> {
   const found = await mapOf(cycle);
   if (asked !== shown) return;
   now = found;
+  if (changed(cycle) && (view === "areas" || view === "cells")) view = "own";
+  offered(cycle);
   draw();
 }
 
+const buttons = new Map<View, HTMLButtonElement>();
+
+/** Which views there are of this round: no average where it is no answer. */
+function offered(cycle: ClosedCycleView): void {
+  for (const [name, one] of buttons) {
+    one.hidden = changed(cycle) && (name === "areas" || name === "cells");
+    one.setAttribute("aria-pressed", String(name === view));
+  }
+}
+
 function controls(): void {
-  const buttons = (Object.keys(VIEWS) as View[]).map((name) =>
-    button(
-      say(VIEWS[name]),
-      () => {
-        view = name;
-        for (const one of buttons) one.setAttribute("aria-pressed", String(one.textContent === say(VIEWS[name])));
-        void redraw();
-      },
-      { class: "quiet", "aria-pressed": String(name === view) },
-    ),
-  );
+  const named = (twin.campaign.districts ?? []).length > 0;
+  if (named) view = "districts";
+  for (const name of Object.keys(VIEWS) as View[]) {
+    if (name === "districts" && !named) continue;
+    const choose = () => {
+      view = name;
+      void redraw();
+    };
+    buttons.set(name, button(say(VIEWS[name]), choose, { class: "quiet", "aria-pressed": String(name === view) }));
+  }
   const slider = element("input", {
     type: "range",
     id: "cycle",
@@ -326,7 +435,7 @@ function controls(): void {
   name();
   byId("map-controls").replaceChildren(
     told,
-    element("div", { class: "buttons", role: "group", "aria-label": say("view_label") }, ...buttons),
+    element("div", { class: "buttons", role: "group", "aria-label": say("view_label") }, ...buttons.values()),
     ...(twin.history.length > 1 ? [label, slider] : []),
   );
 }

@@ -12,12 +12,17 @@ export const SHADES = 9;
 const FAINTEST = 0.25; // as in the server's SVG
 const SMALL = "600 10.5px system-ui, sans-serif";
 
-/** Some cells together: where they lie on the grid, and how they look. */
-export interface Area {
+interface Box {
   readonly row: number;
   readonly column: number;
   readonly rows: number;
   readonly columns: number;
+}
+
+/** Some cells together: where they lie on the grid, and how they look. */
+export interface Area extends Box {
+  /** Where they are no rectangle: the rectangles they are made of; their label stands in the middle of the area. */
+  readonly boxes?: readonly Box[];
   /** 0 .. 8 on the ramp. */
   readonly shade: number;
   /** 1 certain .. 0 unknown. */
@@ -148,13 +153,16 @@ export class AreaMap extends GroundMap {
     const row = Math.floor((north_deg - lat) / cell_height_deg);
     const column = Math.floor(((((lon - west_deg) % 360) + 360) % 360) / cell_width_deg);
     const within = (area: Area) =>
-      row >= area.row && row < area.row + area.rows && column >= area.column && column < area.column + area.columns;
+      (area.boxes ?? [area]).some(
+        (box) =>
+          row >= box.row && row < box.row + box.rows && column >= box.column && column < box.column + box.columns,
+      );
     const found = this.#areas.findIndex(within);
     if (found >= 0 && found !== this.#said) this.#options.onArea?.(found);
     this.#said = found;
   }
 
-  #rectangle({ row, column, rows, columns }: Pick<Area, "row" | "column" | "rows" | "columns">): number[] {
+  #rectangle({ row, column, rows, columns }: Box): number[] {
     const { north_deg, west_deg, cell_height_deg, cell_width_deg } = this.#grid;
     const [left, top] = this.pixel(north_deg - row * cell_height_deg, west_deg + column * cell_width_deg);
     const scale = METRES_PER_DEGREE / this.metresPerPixel;
@@ -172,6 +180,10 @@ export class AreaMap extends GroundMap {
       const [left, top, width, height] = this.#rectangle(area);
       pen.fillStyle = colour(`q${area.shade}`);
       pen.globalAlpha = strength * (FAINTEST + (1 - FAINTEST) * area.sure);
+      if (area.boxes) {
+        this.#paintBoxes(pen, colour, area.boxes);
+        continue;
+      }
       pen.fillRect(left!, top!, width!, height!);
       if (width! > 6) {
         pen.globalAlpha = 0.5;
@@ -181,6 +193,43 @@ export class AreaMap extends GroundMap {
       }
     }
     pen.globalAlpha = 1;
+  }
+
+  /** Rectangles as one area: on whole pixels, with a line around all of them. */
+  #paintBoxes(pen: Pen, colour: Colour, boxes: readonly Box[]): void {
+    const inside = new Set(
+      boxes.flatMap(({ row, column, rows, columns }) =>
+        Array.from(
+          { length: rows * columns },
+          (_, at) => `${row + Math.floor(at / columns)},${column + (at % columns)}`,
+        ),
+      ),
+    );
+    const corner = (row: number, column: number) =>
+      this.#rectangle({ row, column, rows: 1, columns: 1 }).slice(0, 2).map(Math.round) as [number, number];
+    for (const { row, column, rows, columns } of boxes) {
+      const [[left, top], [right, bottom]] = [corner(row, column), corner(row + rows, column + columns)];
+      pen.fillRect(left, top, right - left, bottom - top);
+    }
+    pen.globalAlpha = 0.8;
+    pen.strokeStyle = colour("ink");
+    pen.lineWidth = 1;
+    pen.beginPath();
+    for (const cell of inside) {
+      const [row, column] = cell.split(",").map(Number) as [number, number];
+      const sides = [
+        [row - 1, column, [row, column], [row, column + 1]],
+        [row + 1, column, [row + 1, column], [row + 1, column + 1]],
+        [row, column - 1, [row, column], [row + 1, column]],
+        [row, column + 1, [row, column + 1], [row + 1, column + 1]],
+      ] as const;
+      for (const [r, c, from, to] of sides) {
+        if (inside.has(`${r},${c}`)) continue;
+        pen.moveTo(...corner(...from));
+        pen.lineTo(...corner(...to));
+      }
+    }
+    pen.stroke();
   }
 
   protected override paintOver(pen: Pen, colour: Colour, taken: [number, number, number, number][]): void {

@@ -111,9 +111,12 @@ export interface CampaignRequest {
   epoch_cycles?: number | null;
   cycle_classes?: "none" | "weekday-weekend" | "parts-of-day" | "weekday-weekend-parts-of-day";
   time_zone?: string;
+  begins_hour?: number | null;
   promise?: "epsilon" | "mutual-information";
   tickets?: "blind" | "linkable";
   rehearsal?: boolean;
+  areas?: Record<string, unknown> | null;
+  name_field?: string | null;
   relayed?: boolean;
   relayed_cap_reports?: number | null;
 }
@@ -146,8 +149,10 @@ export interface CampaignView {
   epoch_cycles?: number | null;
   cycle_classes?: "none" | "weekday-weekend" | "parts-of-day" | "weekday-weekend-parts-of-day";
   time_zone?: string;
+  begins_hour?: number | null;
   tickets?: "blind" | "linkable";
   rehearsal?: boolean;
+  districts?: District[];
   name: string;
   cells: number;
   two_beta_per_km: number;
@@ -163,6 +168,16 @@ export interface CampaignsAnswer {
   errors: string[];
   status: number;
   campaigns: CampaignView[];
+}
+
+/** A district's share before and after (without smoothing), the interval of the difference, and what it tells. */
+export interface ChangeView {
+  name: string;
+  before: number;
+  after: number;
+  low: number;
+  high: number;
+  told: "more" | "fewer" | "none";
 }
 
 /** The channel of the open cycle: the signed text, its hash and its signature. */
@@ -258,6 +273,26 @@ export interface CodeRequest {
   address: string;
 }
 
+/** How districts differ between two groups of rounds. */
+export interface ComparisonAnswer {
+  ok: boolean;
+  error: string | null;
+  errors: string[];
+  status: number;
+  comparison: ComparisonView;
+}
+
+/** How the districts of two groups of rounds differ. */
+export interface ComparisonView {
+  before: number[];
+  after: number[];
+  reports_before: number;
+  reports_after: number;
+  level: number;
+  target: "reporters" | "population";
+  rows: ChangeView[];
+}
+
 /** A rehearsal becomes the real campaign under a name of its own: another campaign, with none of its reports. */
 export interface CopyRequest {
   name: string;
@@ -305,6 +340,7 @@ export interface CountedCycleView {
   low: (number | null)[];
   high: (number | null)[];
   areas: AreaView[] | null;
+  districts: DistrictFacts | null;
   counts: number[];
   relayed_counts: number[];
   grid: GridFields;
@@ -360,8 +396,10 @@ export interface DashboardCampaignView {
   epoch_cycles?: number | null;
   cycle_classes?: "none" | "weekday-weekend" | "parts-of-day" | "weekday-weekend-parts-of-day";
   time_zone?: string;
+  begins_hour?: number | null;
   tickets?: "blind" | "linkable";
   rehearsal?: boolean;
+  districts?: District[];
   name: string;
   cells: number;
   two_beta_per_km: number;
@@ -383,6 +421,29 @@ export interface DeletedAnswer {
   errors: string[];
   status: number;
   deleted: string;
+}
+
+/** A named area of squares, chosen before anybody reports: ``runs`` are first cell, cells, first cell, cells, ... */
+export interface District {
+  name: string;
+  runs: number[];
+}
+
+/** What a closed cycle published about its districts. */
+export interface DistrictFacts {
+  level: number;
+  average: DistrictShare[];
+  this_round: DistrictShare[];
+  each: [number, number, number][];
+  target: "reporters" | "population";
+}
+
+/** A district's share, or that of several that cannot be told apart; no name: of what lies in none. */
+export interface DistrictShare {
+  names: string[];
+  share: number;
+  low: number;
+  high: number;
 }
 
 /** The campaign has ended; whether its last cycle was published, or why not. */
@@ -514,6 +575,7 @@ export interface MapView {
   low: number[] | null;
   high: number[] | null;
   areas: AreaView[] | null;
+  districts: DistrictFacts | null;
 }
 
 /** The ways a test notice was put on. */
@@ -562,6 +624,15 @@ export interface OperatorsAnswer {
   you: string;
 }
 
+/** Two neighbouring districts, and from how many people on they are told apart; None: they never are. */
+export interface PairView {
+  one: string;
+  other: string;
+  people: number | null;
+  told: boolean;
+  words: string;
+}
+
 /** A plan. */
 export interface PlanAnswer {
   ok: boolean;
@@ -581,6 +652,8 @@ export interface PlanRequest {
   reporting?: "once" | "every-cycle" | "once-per-epoch";
   epoch_cycles?: number | null;
   promise?: "epsilon" | "mutual-information";
+  areas?: Record<string, unknown> | null;
+  name_field?: string | null;
 }
 
 /** What so many people would draw, and what each report would cost them. */
@@ -605,6 +678,8 @@ export interface PlanView {
   together_words: string;
   areas_svg: string;
   cheaper: CheaperView[];
+  districts: string[][];
+  pairs: PairView[];
   advice: string[];
 }
 

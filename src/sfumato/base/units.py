@@ -92,3 +92,9 @@ def bounds_deg(text: str) -> tuple[float, float, float, float]:
     if not all(map(math.isfinite, (south, west, north, east))):
         raise InputError("--bounds holds a number that is none.", "Give south,west,north,east in degrees.")
     return south, west, north, east
+
+
+def two_digits(count: float) -> int:
+    """A number that is said to be enough, rounded up to two digits."""
+    step: int = 10 ** max(0, math.floor(math.log10(max(1.0, count))) - 1)
+    return math.ceil(count / step - 1e-9) * step

@@ -8,10 +8,8 @@ A design that depends on a rule tells the protected *times* to whoever knows the
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,6 +17,7 @@ from pyproj import Geod
 
 from sfumato.base.arrays import BoolArray, FloatArray, IntArray, finite, positive, read_only
 from sfumato.base.errors import InputError
+from sfumato.base.things.areas import Polygon, polygon, read_geojson
 from sfumato.base.units import duration_s
 
 TIMES_ARE_PUBLIC = (
@@ -158,33 +157,6 @@ class Circle:
         return np.asarray(np.asarray(distance_m) <= self.radius_m, dtype=np.bool_)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Polygon:
-    """Rings of (lon, lat) vertices in degrees; a point is inside by the even-odd rule, so inner rings are holes."""
-
-    rings: tuple[FloatArray, ...]
-
-    def holds(self, lat_deg: FloatArray, lon_deg: FloatArray) -> BoolArray:
-        """Which points lie inside; longitudes are unrolled around the polygon, so the antimeridian is harmless."""
-        inside = np.zeros(len(lat_deg), dtype=np.bool_)
-        origin = float(self.rings[0][0, 0])
-        x = _unrolled(np.asarray(lon_deg, dtype=np.float64), origin)
-        y = np.asarray(lat_deg, dtype=np.float64)
-        for ring in self.rings:
-            ring_x, ring_y = _unrolled(ring[:, 0], origin), ring[:, 1]
-            next_x, next_y = np.roll(ring_x, -1), np.roll(ring_y, -1)
-            for x1, y1, x2, y2 in zip(ring_x, ring_y, next_x, next_y, strict=True):
-                if y1 == y2:
-                    continue
-                crosses = (y1 > y) != (y2 > y)
-                inside ^= crosses & (x < (x2 - x1) * (y - y1) / (y2 - y1) + x1)
-        return inside
-
-
-def _unrolled(lon_deg: FloatArray, origin_deg: float) -> FloatArray:
-    return np.asarray((lon_deg - origin_deg + 180.0) % 360.0 - 180.0, dtype=np.float64)
-
-
 def _positions(lat_deg: FloatArray | None, lon_deg: FloatArray | None, who: str) -> tuple[FloatArray, FloatArray]:
     if lat_deg is None or lon_deg is None:
         raise InputError(f"{who} need positions, and none were given.", "Pass lat_deg and lon_deg.")
@@ -213,21 +185,6 @@ class SecretAreas:
         return _visits(inside, "place", together=self.together)
 
 
-def read_geojson(source: str | Path | Mapping[str, Any]) -> Mapping[str, Any]:
-    """The object in a GeoJSON file; an object passes through."""
-    if isinstance(source, Mapping):
-        return source
-    try:
-        found = json.loads(Path(source).read_text("utf-8"))
-    except OSError as error:
-        raise InputError(f"Cannot read {source}: {error.strerror}.", "Give a GeoJSON file with areas.") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{source} is not JSON.", "Give a GeoJSON file with areas.") from error
-    if not isinstance(found, dict):
-        raise InputError(f"{source} is not GeoJSON.", "Its top must be an object with a 'type'.")
-    return found
-
-
 def areas_from_geojson(value: Mapping[str, Any], *, radius_m: float = 200.0) -> tuple[Circle | Polygon, ...]:
     """Areas of a GeoJSON object: polygons as they are, points as circles (``properties.radius_m`` or ``radius_m``)."""
     kind = value.get("type")
@@ -244,9 +201,9 @@ def areas_from_geojson(value: Mapping[str, Any], *, radius_m: float = 200.0) -> 
         if kind == "MultiPoint":
             return tuple(_circle(point, radius_m) for point in value["coordinates"])
         if kind == "Polygon":
-            return (_polygon(value["coordinates"]),)
+            return (polygon(value["coordinates"]),)
         if kind == "MultiPolygon":
-            return tuple(_polygon(rings) for rings in value["coordinates"])
+            return tuple(polygon(rings) for rings in value["coordinates"])
     except InputError:
         raise
     except (KeyError, TypeError, IndexError, AttributeError, ValueError, RecursionError) as error:
@@ -259,13 +216,6 @@ def _circle(point: Sequence[float], radius_m: float) -> Circle:
     if not (-90 <= lat_deg <= 90 and np.isfinite(lon_deg)):
         raise InputError("A secret place has a latitude outside -90 to 90.", "GeoJSON writes longitude first.")
     return Circle(lat_deg, lon_deg, positive(radius_m, "radius_m of a secret place"))
-
-
-def _polygon(rings: Sequence[Sequence[Sequence[float]]]) -> Polygon:
-    arrays = tuple(finite([point[:2] for point in ring], "A ring of a secret place", dimensions=2) for ring in rings)
-    if not arrays or any(len(ring) < 4 for ring in arrays):
-        raise InputError("A secret place has a ring of fewer than four points.", "Close the polygon.")
-    return Polygon(arrays)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,13 +13,13 @@ from city import BOUNDS, fleet, received
 from typer.testing import CliRunner
 
 from sfumato.base.errors import InputError, VerificationFailed
+from sfumato.base.things.areas import Areas
 from sfumato.base.things.hexagons import HexCells
 from sfumato.base.things.traces import Trace
 from sfumato.cli import app
 from sfumato.tracks.answers.answer_files import picture, write_answer
 from sfumato.tracks.answers.flows.origin_destination import estimate_flows
 from sfumato.tracks.answers.intervals import people_interval
-from sfumato.tracks.answers.maps.areas import Areas
 from sfumato.tracks.answers.maps.cells import outlines
 from sfumato.tracks.answers.maps.heatmap import estimate_heatmap
 from sfumato.tracks.answers.received import NoiseLaw, Received, receive

@@ -101,6 +101,7 @@ function links(name: string, history: ClosedCycleView[]): HTMLElement {
   const files = ["geojson", "csv", "parquet", "json"].map((ending) =>
     element("a", { href: `/api/v1/campaigns/${name}/estimate.${ending}`, download: "" }, ending),
   );
+  const report = element("a", { href: `/campaigns/${name}/report` }, say("report"));
   const between = files.flatMap((one, index) => (index ? [" · ", one] : [one]));
   return element(
     "p",
@@ -108,7 +109,7 @@ function links(name: string, history: ClosedCycleView[]): HTMLElement {
     element("a", { href: `/campaigns/${name}` }, say("page_people_see")),
     " · ",
     element("a", { href: `/campaigns/${name}/dashboard` }, say("the_map")),
-    ...(history.length ? [` · ${say("map_as_file")} `, ...between] : []),
+    ...(history.length ? [` · ${say("map_as_file")} `, ...between, " · ", report] : []),
   );
 }
 

@@ -8,6 +8,7 @@ import type {
   PlanView,
 } from "../../../clients/js/src/api.js";
 import { button, byId, element } from "../dom.js";
+import { districtFields, districtsTold } from "./districts.js";
 import { type Area, DrawMap } from "./draw_map.js";
 import { choice, endOfDay, LANGUAGES, labelled, NOTICE, noticeFields, number, slug, text, valuesOf } from "./fields.js";
 import { attempt, card, show } from "./frame.js";
@@ -80,6 +81,7 @@ export async function create(): Promise<void> {
   const cycle = choice(
     [
       [String(HOUR), say("an_hour")],
+      [String(6 * HOUR), say("a_quarter_day")],
       [String(24 * HOUR), say("a_day")],
       [String(7 * 24 * HOUR), say("a_week")],
     ],
@@ -108,6 +110,7 @@ export async function create(): Promise<void> {
           cycle_duration_s: Number(cycle.value),
           reporting: reporting.value,
           ...epochs(),
+          ...districts.asked(),
         };
   const take = (one: CheaperView) => {
     reporting.value = one.reporting;
@@ -140,6 +143,28 @@ export async function create(): Promise<void> {
       plan();
     },
   });
+  const districts = districtFields(
+    (found) => {
+      for (const side of SIDES) sides[side].value = found[side].toFixed(4);
+      map.show(area());
+    },
+    () => plan(),
+  );
+  const begins = choice(
+    [["", say("begins_any")], ...Array.from({ length: 24 }, (_, hour) => [String(hour), `${hour}:00`] as const)],
+    "8",
+  );
+  const zone = text({
+    value: Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC",
+    maxlength: "64",
+    required: "",
+  });
+  const classes = choice([
+    ["none", say("classes_none")],
+    ["weekday-weekend", say("classes_week")],
+    ["parts-of-day", say("classes_day")],
+    ["weekday-weekend-parts-of-day", say("classes_both")],
+  ]);
   const typed = () => {
     map.show(area());
     plan();
@@ -183,6 +208,7 @@ export async function create(): Promise<void> {
           element("div", { class: "sides" }, ...SIDES.map((side) => labelled(side, sides[side]))),
         ),
         labelled("cell", cell),
+        districts.node,
       ),
       card(
         "planned",
@@ -219,6 +245,9 @@ export async function create(): Promise<void> {
         labelled("reporting", reporting),
         epochField,
         labelled("cycle", cycle),
+        labelled("begins_hour", begins),
+        labelled("time_zone", zone),
+        labelled("cycle_classes", classes),
         labelled("least", least),
         labelled("soonest", soonest),
       ),
@@ -256,6 +285,10 @@ export async function create(): Promise<void> {
           minimum_cycle_s: 60 * soonest.valueAsNumber,
           reporting: reporting.value as NonNullable<CampaignRequest["reporting"]>,
           ...epochs(),
+          ...districts.asked(),
+          ...(begins.value ? { begins_hour: Number(begins.value) } : {}),
+          time_zone: zone.value,
+          cycle_classes: classes.value as NonNullable<CampaignRequest["cycle_classes"]>,
         };
         const { campaign } = await ask<CampaignAnswer>("/api/v1/campaigns", body);
         location.hash = `#/c/${campaign.name}`;
@@ -313,6 +346,7 @@ function told(plan: PlanView, cell: number): HTMLElement[] {
     element("p", { class: "headline", id: "plan-words" }, plan.words),
     element("p", { class: "soft", id: "plan-map-words" }, plan.map_words),
     ...plan.advice.map((line) => element("p", { class: "advice" }, line)),
+    ...districtsTold(plan),
     element("p", { class: "soft" }, `${moved} ${say("plan_apart")}`),
     ...(needed.length
       ? [

@@ -14,9 +14,11 @@ import typer
 from rich.table import Table
 
 from sfumato.base.errors import InputError
-from sfumato.base.files import write_text, write_whole
+from sfumato.base.files import write_text
+from sfumato.base.things.areas import Areas
 from sfumato.base.units import bounds_deg, duration_s, length_m
 from sfumato.cli.collect.campaign_door import Door, Told, asking, text_option
+from sfumato.cli.collect.campaign_results import register as results
 from sfumato.cli.output import in_panel, print_json, table_console
 from sfumato.collect.qr import qr_svg
 
@@ -46,6 +48,7 @@ campaign = typer.Typer(
 
 def register(app: typer.Typer) -> None:
     """Add ``campaign`` and its commands."""
+    results(campaign)
     app.add_typer(campaign, name="campaign")
 
 
@@ -55,7 +58,9 @@ def create(
     at: Door,
     said: Told,
     name: Name,
-    bounds: Annotated[str, typer.Option(help="The region: south,west,north,east in degrees.")],
+    bounds: Annotated[
+        str, typer.Option(help="The region: south,west,north,east in degrees; left out: where the --areas are.")
+    ] = "",
     cell: Annotated[str, typer.Option(help="Side of a cell, for example 500m.")] = "500m",
     epsilon_per_km: Annotated[float, typer.Option(help="What a report may give away at most, per km.")] = 2.0,
     cycle: Annotated[str, _when_closed("A cycle is due after this long; 0: by reports only.")] = "1d",
@@ -75,6 +80,17 @@ def create(
     tickets: Annotated[
         str, typer.Option(help="linkable, or blind: signed unseen, for clients from 0.3.0 on.")
     ] = "linkable",
+    areas: Annotated[
+        Path | None, typer.Option(help="Districts whose shares are published: a GeoJSON file of named areas.")
+    ] = None,
+    name_field: Annotated[str | None, typer.Option(help="The property that names a district, for example nom.")] = None,
+    begins_hour: Annotated[
+        int | None, _when_closed("Rounds begin at this hour (0 to 23), weeks on Mondays; left out: when one ends.")
+    ] = None,
+    time_zone: Annotated[str, _when_closed("Whose clock that is, for example Europe/Paris.")] = "UTC",
+    cycle_classes: Annotated[
+        str, _when_closed("Rounds that are alike: none, weekday-weekend, parts-of-day or both.")
+    ] = "none",
     minimum_tickets: Annotated[
         int | None, _when_closed("No cycle closes with fewer tickets; left out: the collector's setting.")
     ] = None,
@@ -83,8 +99,18 @@ def create(
     ] = None,
 ) -> None:
     """Create a campaign; its first cycle is open at once."""
+    known = None if areas is None else Areas.read(areas, name_field=name_field)
+    if not bounds and known is None:
+        raise InputError("The campaign has no region.", "Give --bounds SOUTH,WEST,NORTH,EAST or --areas FILE.geojson.")
+    bounds = bounds or ",".join(f"{side:.5f}" for side in known.bounds()) if known else bounds
     south, west, north, east = bounds_deg(bounds)
+    # Corners nearer than a hundredth of a square change no square's district but those cut in half.
+    thinned = None if known is None else known.to_geojson(step_deg=length_m(cell) / 111_320 / 100)
     given = {
+        "areas": thinned,
+        "begins_hour": begins_hour,
+        "time_zone": None if time_zone == "UTC" else time_zone,
+        "cycle_classes": None if cycle_classes == "none" else cycle_classes,
         "cycle_duration_s": round(duration_s(cycle)) or None,
         "cycle_reports": cycle_reports or None,
         "epoch_cycles": epoch_cycles or None,
@@ -194,37 +220,6 @@ def link(
         if urlsplit(at.url).hostname in ("127.0.0.1", "localhost", "::1"):
             typer.echo("Warning: the code leads to this very machine. Print one with your site's --url.", err=True)
     at.say({"ok": True, **found}, "\n".join(f"{what:10} {address}" for what, address in found.items()))
-
-
-Output = Annotated[
-    str, typer.Option("--output", "-o", help="File to write; a map is .csv, .geojson, .parquet or .json.")
-]
-
-
-@campaign.command()
-@asking(operator=False)
-def export(
-    at: Door, name: Name, output: Output, cycle: Annotated[int, typer.Option(help="A closed cycle; 0: the latest.")] = 0
-) -> None:
-    """Write the map as a file, one row per cell."""
-    ending = Path(output).suffix.lstrip(".")
-    if ending not in ("csv", "geojson", "parquet", "json"):
-        raise InputError(f"There is no export as '{ending}'.", "Choose .csv, .geojson, .parquet or .json.")
-    size = _kept(at, f"/api/v1/campaigns/{name}/estimate.{ending}" + (f"?cycle={cycle}" if cycle else ""), output)
-    at.say({"ok": True, "output": output, "bytes": size}, f"{output}: {size} bytes")
-
-
-@campaign.command()
-@asking(operator=False)
-def notice(
-    at: Door, name: Name, output: Output, language: Annotated[str, typer.Option(help="en, fr, de or es.")] = ""
-) -> None:
-    """Write a privacy notice (HTML): a template to complete, filled in with what the campaign does.
-
-    It is in the campaign's language unless --language says another.
-    """
-    size = _kept(at, f"/campaigns/{name}/privacy-notice" + (f"?language={language}" if language else ""), output)
-    at.say({"ok": True, "output": output, "bytes": size}, f"{output}: {_to_complete(at, name)}")
 
 
 @campaign.command()
@@ -348,22 +343,6 @@ def _act(at: Door, name: str, act: str, body: Told) -> None:
     answer = at.ask(f"/api/v1/campaigns/{name}/{act}", body)
     one = answer["campaign"]
     at.say(answer, f"{one['title']} ({name}): {one['state']}, cycle {one['cycle']['number']}")
-
-
-_NOTICE = ("organiser", "contact", "legal_basis", "officer", "processor", "retention")
-
-
-def _to_complete(at: Door, name: str) -> str:
-    one = at.ask(f"/api/v1/campaigns/{name}")["campaign"]
-    empty = [field for field in _NOTICE if not one[field]]
-    return f"complete what is in brackets: {', '.join(empty)}" if empty else "complete; let your officer read it"
-
-
-def _kept(at: Door, path: str, output: str) -> int:
-    """Write what is answered there to a file, and how many bytes that were."""
-    content = at.content(path)
-    write_whole(output, lambda file: file.write_bytes(content))
-    return len(content)
 
 
 def _end_of_day_s(day: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,15 +13,17 @@ from rich.table import Table
 from sfumato.accountant.device import DEFAULT_CAP_PER_KM
 from sfumato.base.arrays import FloatArray
 from sfumato.base.errors import InputError
+from sfumato.base.things.areas import Areas
 from sfumato.base.things.grid import Grid
 from sfumato.base.units import bounds_deg, duration_s, format_duration, format_length, length_m
 from sfumato.cli.output import AsJson, in_panel, print_json, table_console
 from sfumato.collect.cities import CITIES, city
 from sfumato.collect.client.offer import Caps
 from sfumato.collect.client.reveals import reveals
-from sfumato.collect.loop.forecast import CampaignPlan, Forecast, cheaper, forecast, plan
+from sfumato.collect.loop.districts import Districts, Pair, pairs_of, telling
+from sfumato.collect.loop.forecast import CampaignPlan, Forecast, as_planned, cheaper, forecast, plan
 from sfumato.collect.loop.loop import PROMISES, checked_promise
-from sfumato.collect.loop.rhythm import checked_rhythm
+from sfumato.collect.loop.rhythm import Rhythm, as_reporting, checked_rhythm
 
 _area = in_panel("Another area")
 
@@ -46,6 +49,8 @@ def plan_command(
     budget: Annotated[
         float | None, typer.Option(help="A device's budget, epsilon per km; as devices have it when left out.")
     ] = None,
+    areas: Annotated[Path | None, _area("Districts: a GeoJSON file of named areas, with --bounds and --cell.")] = None,
+    name_field: Annotated[str | None, _area("The property that names a district.")] = None,
     json: AsJson = False,
 ) -> None:
     """Compare what a campaign could promise before anybody takes part, and plan how often people can report.
@@ -83,17 +88,31 @@ def plan_command(
         forecast(one, people=people, after_s=within_s, cycle_s=each_s, reporting=rhythm, epoch_cycles=epoch)
         for one in plans
     ]
+    named = None if areas is None else Districts.within(Areas.read(areas, name_field=name_field), grid)
+    pairs = [[] if named is None else _pairs(named, *both, rhythm) for both in zip(plans, expected, strict=True)]
     if json:
-        told = [{**_plain(one, grid), **_forecast(that)} for one, that in zip(plans, expected, strict=True)]
+        found = zip(plans, expected, pairs, strict=True)
+        told = [
+            {**_plain(one, grid), **_forecast(that), "districts": [asdict(pair) for pair in apart]}
+            for one, that, apart in found
+        ]
         print_json({"ok": True, "budget_per_km": budget, "plans": told})
         return
     _print(plans, grid, budget, cycle, lasting)
-    for one, that in zip(plans, expected, strict=True):
+    for one, that, apart in zip(plans, expected, pairs, strict=True):
         typer.echo(" ".join(filter(None, (f"{one.promise}: {that.words}", that.together_words, that.map_words))))
         for other in cheaper(one, that, cycle_s=each_s):
             typer.echo(f"  Cheaper: {other.once_words}")
+        for pair in apart:
+            typer.echo(f"  {pair.words}")
     for line in Caps().too_much(grid, epsilon_per_km=epsilon):
         typer.echo(f"Warning: no device would take part. {line}")
+
+
+def _pairs(districts: Districts, one: CampaignPlan, that: Forecast, rhythm: Rhythm) -> list[Pair]:
+    """Which neighbouring districts the plan's reports tell apart."""
+    found = telling(districts, as_planned(one, that.each), as_reporting(rhythm))
+    return pairs_of(districts, found, people=that.people, each=max(1, that.each))
 
 
 def no_device(bounds: str, cell: str, epsilon_per_km: float) -> None:

@@ -174,6 +174,18 @@ class Linearised:
         """The sums over the cells chosen by each 0/1 row of (k, cells)."""
         return self._moments(chosen, chosen @ self.inverse, target)
 
+    def covariance(self, chosen: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """(what falls with the number of reports, what stands for the bias of the pull): of the sums over ``chosen``,
+        for the people who reported. Of many channels, and of many reports of each person, it is never too small."""
+        rows = chosen @ self.inverse
+        mean = (chosen - rows * self.pull) / self.people
+        blurred = rows * (self.pull * self.theta)
+        falls = -(mean * self.theta) @ mean.T / sum(one.per_person for one in self.channels)
+        for one in self.channels:
+            loadings = one.loadings(rows)
+            falls += one.per_person * (loadings * one.reported) @ loadings.T
+        return self.people * falls, blurred @ blurred.T
+
     def _moments(self, chosen: FloatArray, rows: FloatArray, target: Target, *, first: int | None = None) -> Moments:
         theta, pull, people = self.theta, self.pull, self.people
         per_person = sum(one.per_person for one in self.channels)

@@ -23,7 +23,7 @@ from sfumato.base.arrays import FloatArray, positive
 from sfumato.base.errors import InputError
 from sfumato.base.numbers.odds import odds_words
 from sfumato.base.things.grid import Grid
-from sfumato.base.units import format_duration, format_length
+from sfumato.base.units import format_duration, format_length, two_digits
 from sfumato.collect.estimation.tally import Tally
 from sfumato.collect.grids.grid_channel import GridChannel
 from sfumato.collect.grids.tight import POSITIVE_FROM
@@ -205,7 +205,7 @@ def forecast(
     checked_rhythm(reporting, epoch_cycles)
     each = _reports_each(plan, positive(after_s, "The time"), cycle_s, reporting, epoch_cycles)
     drawn = plan.channel.cells <= DRAWN_UP_TO
-    found = _as_drawn(plan, min(max(1, each), _MOST_TALLIES), reporting) if drawn else resolution(plan.channel)
+    found = _as_drawn(plan, each, reporting) if drawn else resolution(plan.channel)
     reports = math.floor(positive(people, "The number of people")) * each
     return Forecast(
         people=people,
@@ -249,8 +249,13 @@ def _told(width_m: float | None) -> str:
 
 def _as_drawn(plan: CampaignPlan, each: int, reporting: Rhythm) -> Resolution:
     """By the very rule that cuts the map into areas: as many reports of every device, all through this channel."""
+    return told_apart(as_planned(plan, each), as_reporting(reporting))
+
+
+def as_planned(plan: CampaignPlan, each: int) -> list[Tally]:
+    """As many reports of every device, all through the plan's channel."""
     once = Tally(plan.channel, np.where(plan.channel.output_weights > 0, 1, 0).astype(np.int64))
-    return told_apart([once] * each, as_reporting(reporting))
+    return [once] * min(max(1, each), _MOST_TALLIES)
 
 
 def _reports_each(
@@ -267,14 +272,9 @@ def _finer(found: Resolution, each: int) -> tuple[tuple[float, int], ...]:
     """Round widths that the map can have, and how many people they take."""
     rounds = (part * 10.0**power for power in range(1, 7) for part in _ROUND)
     needed = ((width, found.reports_for(width)) for width in rounds)
-    return tuple((width, _two_digits(reports / each)) for width, reports in needed if reports is not None)
+    return tuple((width, two_digits(reports / each)) for width, reports in needed if reports is not None)
 
 
 def _rounded(width_m: float) -> float:
     """To two digits: the formula is no better than that."""
     return float(f"{width_m:.2g}")
-
-
-def _two_digits(count: float) -> int:
-    step: int = 10 ** max(0, math.floor(math.log10(max(1.0, count))) - 1)
-    return math.ceil(count / step - 1e-9) * step

@@ -21,7 +21,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -148,7 +148,9 @@ _PARTS = ("night", "morning", "afternoon", "evening")
 _LOOKS = 48
 _MOST = 2 / 3
 """The part of a cycle that must lie in one class; what lies in several is shown by itself."""
-DAY_S = 86_400
+HOUR_S, DAY_S, WEEK_S = 3_600, 86_400, 604_800
+_WEEK = timedelta(weeks=1)
+_A_MONDAY = datetime(2024, 1, 1)  # by the clock of whatever place
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +159,8 @@ class Calendar:
 
     classes: CycleClasses = "none"
     time_zone: str = "UTC"
+    begins_hour: int | None = None
+    """When rounds begin by that clock: weeks on Mondays at this hour, days at it, parts of a day in step with it."""
 
     def __post_init__(self) -> None:
         if self.classes not in CYCLE_CLASSES:
@@ -179,6 +183,37 @@ class Calendar:
                 f"Cycles that last {lasts} have no class of '{self.classes}'.",
                 f"Let cycles last {longest / 3600:g} h or less, or declare no classes.",
             )
+
+    def check_steps(self, duration_s: float | None) -> None:
+        """Refuse rounds that cannot all begin at the hour: neither weeks nor parts of a week in whole hours."""
+        if self.begins_hour is None:
+            return
+        if not 0 <= self.begins_hour < 24:
+            raise InputError(f"There is no hour {self.begins_hour}.", "Give 0 to 23.")
+        whole = duration_s is not None and duration_s % HOUR_S == 0
+        if not whole or (WEEK_S % int(duration_s or 1) and int(duration_s or 1) % WEEK_S):
+            raise InputError(
+                "Such rounds cannot always begin at the same hour.",
+                "Let them last 1, 2, 3, 4, 6, 8, 12 or 24 h, or weeks.",
+            )
+
+    def due_s(self, opened_s: float, duration_s: int) -> int:
+        """When a round is due that is opened now: after its time, or at the first beginning after half of it.
+
+        Steps are counted on the clock of the place from Monday 00:00, so that eight in the morning stays eight in the
+        morning when summer time begins; the first round of a campaign lasts between a half and one and a half times.
+        """
+        if self.begins_hour is None:
+            return int(opened_s) + duration_s
+        zone = _zone(self.time_zone)
+        local = datetime.fromtimestamp(opened_s + duration_s / 2, zone).replace(tzinfo=None)
+        start = _A_MONDAY + timedelta(hours=self.begins_hour)
+        steps = -((start - local) // timedelta(seconds=min(duration_s, WEEK_S)))
+        begins = start + steps * timedelta(seconds=min(duration_s, WEEK_S))
+        if duration_s > WEEK_S:  # so many weeks after the Monday nearest to where it was opened
+            first = datetime.fromtimestamp(opened_s, zone).replace(tzinfo=None)
+            begins = start + round((first - start) / _WEEK) * _WEEK + timedelta(seconds=duration_s)
+        return int(begins.replace(tzinfo=zone).timestamp())
 
     def class_at(self, time_s: float) -> str:
         """The class of one moment."""

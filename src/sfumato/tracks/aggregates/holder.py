@@ -19,6 +19,7 @@ from sfumato.accountant.ledger import Entry, amount, record
 from sfumato.base.arrays import BoolArray, FloatArray, IntArray, inside_one, positive
 from sfumato.base.errors import InputError
 from sfumato.base.randomness import Random, Randomness, randomness
+from sfumato.base.things.areas import Areas, Polygon
 from sfumato.base.things.grid import Grid
 from sfumato.base.things.hexagons import HexCells
 from sfumato.tracks.aggregates.bound_choice import SHARE, chosen_bound
@@ -28,10 +29,8 @@ from sfumato.tracks.aggregates.noise_law import UseOfData, reach_of, seldom_of
 from sfumato.tracks.aggregates.opendp_noise import library_words, noisy_keys
 from sfumato.tracks.aggregates.person_rows import Data, PersonRows, TableColumns
 from sfumato.tracks.aggregates.public_table import PublicTable, Question, TableTerms, guarantee_of
-from sfumato.tracks.answers.maps.areas import Areas
 from sfumato.tracks.answers.maps.cells import Bounds, Cells, outlines
 from sfumato.tracks.answers.received import check_confidence
-from sfumato.tracks.secret import Polygon
 
 LEAST = 10
 SELDOM = 0.01  # so often a key that nobody has would be shown

@@ -12,6 +12,7 @@ import typer
 
 from sfumato.base.errors import InputError
 from sfumato.base.progress import progress
+from sfumato.base.things.areas import Areas
 from sfumato.base.things.estimated_map import EstimatedMap, Weight
 from sfumato.base.things.grid import Grid
 from sfumato.base.units import bounds_deg, count_of, format_length, length_m
@@ -24,7 +25,6 @@ from sfumato.tracks.answers.answer_files import check_ending, write_answer, writ
 from sfumato.tracks.answers.flows.origin_destination import USUAL_STEPS as FLOWS_STEPS
 from sfumato.tracks.answers.flows.origin_destination import estimate_flows
 from sfumato.tracks.answers.flows.pair_shares import Flows
-from sfumato.tracks.answers.maps.areas import Areas
 from sfumato.tracks.answers.maps.heatmap import USUAL_STEPS as HEATMAP_STEPS
 from sfumato.tracks.answers.maps.heatmap import estimate_heatmap
 from sfumato.tracks.answers.received import receive_each

@@ -12,6 +12,7 @@ import typer
 
 from sfumato.base.errors import InputError
 from sfumato.base.files import Staged, checked_target
+from sfumato.base.things.areas import Areas
 from sfumato.base.units import bounds_deg, length_m
 from sfumato.cli import command_of
 from sfumato.cli.output import print_json
@@ -19,7 +20,6 @@ from sfumato.cli.tracks.archive_faces import named_columns
 from sfumato.tracks.aggregates.holder import LEAST, HeldLedger, publish
 from sfumato.tracks.aggregates.public_table import Question
 from sfumato.tracks.answers.answer_files import check_ending, write_answer, write_picture
-from sfumato.tracks.answers.maps.areas import Areas
 from sfumato.tracks.certificates.document import certificate_beside, certificate_text
 from sfumato.tracks.certificates.sign import signer_with
 

@@ -94,9 +94,14 @@ class CampaignRequest(Texts, Request):
     epoch_cycles: Annotated[int | None, Field(ge=2, le=100_000), INTEGRAL] = None
     cycle_classes: CycleClasses = "none"
     time_zone: Annotated[str, StringConstraints(min_length=1, max_length=64)] = "UTC"
+    begins_hour: Annotated[int | None, Field(ge=0, le=23), INTEGRAL] = None
     promise: Promise = DEFAULT_PROMISE
     tickets: TicketKind = "linkable"
     rehearsal: bool = False
+    areas: Annotated[
+        dict[str, object] | None, Field(description="Districts: a GeoJSON FeatureCollection of polygons, WGS 84.")
+    ] = None
+    name_field: Annotated[ShortText | None, Field(description="The property that names a district.")] = None
     relayed: bool = False
     relayed_cap_reports: Annotated[int | None, Field(ge=0, le=1_000_000_000), INTEGRAL] = None
 
@@ -157,6 +162,8 @@ class PlanRequest(Request):
     reporting: Rhythm = "once"
     epoch_cycles: Annotated[int | None, Field(ge=2, le=100_000), INTEGRAL] = None
     promise: Promise = DEFAULT_PROMISE
+    areas: dict[str, object] | None = None
+    name_field: ShortText | None = None
 
 
 class CodeRequest(Request):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
+import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
+from sfumato.base.arrays import IntArray
 from sfumato.base.things.grid import Grid
 from sfumato.collect.loop.loop import Promise
 from sfumato.collect.loop.rhythm import Calendar, CycleClasses, Rhythm, epoch_number
@@ -91,6 +94,23 @@ class GridFields(Record):
         return Grid(**dict(self))
 
 
+class District(Record):
+    """A named area of squares, chosen before anybody reports: ``runs`` are first cell, cells, first cell, cells, ..."""
+
+    name: str
+    runs: tuple[int, ...]
+
+    @classmethod
+    def each(cls, names: Sequence[str], of_cell: IntArray) -> tuple[District, ...]:
+        """The districts of cells that are numbered by ``of_cell`` (-1: of none)."""
+        edges = np.flatnonzero(np.diff(of_cell, prepend=-2, append=-2))
+        runs: list[list[int]] = [[] for _ in names]
+        for first, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+            if of_cell[first] >= 0:
+                runs[int(of_cell[first])] += [first, end - first]
+        return tuple(cls(name=name, runs=tuple(run)) for name, run in zip(names, runs, strict=True))
+
+
 class Specification(Texts, Record):
     """What a campaign is: an operator's request with the settings' defaults filled in."""
 
@@ -113,10 +133,24 @@ class Specification(Texts, Record):
     """Which cycles are alike: weekday and weekend, parts of the day; declared before anybody reports."""
     time_zone: str = "UTC"
     """Whose clock the classes go by."""
+    begins_hour: int | None = None
+    """At which hour of that clock rounds begin: weeks on Mondays; None: when the one before ends."""
     tickets: TicketKind = "linkable"
     """What its tickets are; those of campaigns kept before there was a choice can be linked to reports."""
     rehearsal: bool = False
     """Whether it is only tried out: its reports may be simulated, and are no answer to anything."""
+
+    districts: tuple[District, ...] = ()
+    """Areas with names whose shares are published; they never change."""
+
+    @property
+    def district_of_cell(self) -> IntArray:
+        """The district of each cell, -1 for none."""
+        out: IntArray = np.full(self.cell_count, -1, dtype=np.int64)
+        for number, one in enumerate(self.districts):
+            for first, cells in zip(one.runs[::2], one.runs[1::2], strict=True):
+                out[first : first + cells] = number
+        return out
 
     @property
     def brackets(self) -> tuple[str, ...]:
@@ -142,7 +176,11 @@ class Specification(Texts, Record):
     @property
     def calendar(self) -> Calendar:
         """Which class a cycle belongs to."""
-        return Calendar(self.cycle_classes, self.time_zone)
+        return Calendar(self.cycle_classes, self.time_zone, self.begins_hour)
+
+    def due_at_s(self, opened_s: float) -> int | None:
+        """When a cycle is due that is opened then; None where only reports end it."""
+        return None if self.cycle_duration_s is None else self.calendar.due_s(opened_s, self.cycle_duration_s)
 
     def ticket_scope(self, cycle: int) -> int:
         """What a device has one ticket for: 0 is the campaign's whole life, else the cycle's number, or the epoch's."""
@@ -245,6 +283,29 @@ class MapOddsFacts(Record):
     """Against somebody who knows where everybody else was."""
     together: float
     """The same, of everything one device may have sent since the campaign began."""
+
+
+class DistrictShare(Record):
+    """A district's share, or that of several that cannot be told apart; no name: of what lies in none."""
+
+    names: tuple[str, ...]
+    share: float
+    low: float
+    high: float
+
+
+class DistrictFacts(Record):
+    """What a closed cycle published about its districts."""
+
+    level: float
+    average: tuple[DistrictShare, ...]
+    """Over all pooled rounds, those together that so many reports cannot tell apart."""
+    this_round: tuple[DistrictShare, ...]
+    each: tuple[tuple[float, float, float], ...]
+    """Of this round alone, each district by itself: the estimate without smoothing and the ends of its interval, not
+    cut at 0 and 1. Changes are made from these."""
+    target: Literal["reporters", "population"]
+    """Whose share ``each`` is: of everybody of whom those who reported are a sample, where each person reports once."""
 
 
 class EstimateFacts(ChannelFacts):

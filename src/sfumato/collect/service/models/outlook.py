@@ -27,6 +27,40 @@ class CheaperView(Record):
     """The areas its map would be cut into; empty above 1,000 cells."""
 
 
+class ChangeView(Record):
+    """A district's share before and after (without smoothing), the interval of the difference, and what it tells."""
+
+    name: str
+    before: float
+    after: float
+    low: float
+    high: float
+    told: Literal["more", "fewer", "none"]
+
+
+class ComparisonView(Record):
+    """How the districts of two groups of rounds differ."""
+
+    before: list[int]
+    after: list[int]
+    reports_before: int
+    reports_after: int
+    level: float
+    target: Literal["reporters", "population"]
+    """Whom a change is of: those who reported, or everybody of whom they are a random sample."""
+    rows: list[ChangeView]
+
+
+class PairView(Record):
+    """Two neighbouring districts, and from how many people on they are told apart; None: they never are."""
+
+    one: str
+    other: str
+    people: int | None
+    told: bool
+    words: str
+
+
 class PlanView(Record):
     """What so many people would draw, and what each report would cost them."""
 
@@ -51,4 +85,8 @@ class PlanView(Record):
     together_words: str
     areas_svg: str
     cheaper: list[CheaperView]
+    districts: list[list[str]]
+    """The districts as the map would show them: those together that so many people cannot tell apart."""
+    pairs: list[PairView]
+    """Neighbouring districts, hardest first."""
     advice: list[str]

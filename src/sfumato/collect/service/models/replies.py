@@ -10,13 +10,14 @@ from pydantic import BaseModel, ConfigDict
 from sfumato.collect.service.models.kept import (
     CampaignState,
     ChannelFacts,
+    DistrictFacts,
     EstimateFacts,
     GridFields,
     Record,
     Specification,
     State,
 )
-from sfumato.collect.service.models.outlook import PlanView
+from sfumato.collect.service.models.outlook import ComparisonView, PlanView
 
 
 class OpenCycleView(ChannelFacts):
@@ -89,6 +90,7 @@ class EstimatedCycleView(ClosedCycleView):
     low: list[float | None]
     high: list[float | None]
     areas: list[AreaView] | None
+    districts: DistrictFacts | None
 
 
 class MapView(Record):
@@ -103,6 +105,7 @@ class MapView(Record):
     low: list[float] | None
     high: list[float] | None
     areas: list[AreaView] | None
+    districts: DistrictFacts | None
 
 
 class CountedCycleView(EstimatedCycleView):
@@ -299,6 +302,12 @@ class MapAnswer(Answer):
     """One page of a cycle's map."""
 
     map: MapView
+
+
+class ComparisonAnswer(Answer):
+    """How districts differ between two groups of rounds."""
+
+    comparison: ComparisonView
 
 
 class StateAnswer(Answer):

@@ -158,10 +158,9 @@ async def reschedule(collector: Collector, name: str, *, who: str, reason: str =
     if isinstance(collector.now, SteadyClock):
         collector.now.adopt()
     now_s = int(collector.now())
-    duration_s = campaign.specification.cycle_duration_s
     deed = _deed(collector, who, "reschedule", name, was_due_at_s=cycle.due_at_s, reason=reason)
     await collector.store.operations.reschedule(
-        cycle, opened_at_s=now_s, due_at_s=None if duration_s is None else now_s + duration_s, deed=deed
+        cycle, opened_at_s=now_s, due_at_s=campaign.specification.due_at_s(now_s), deed=deed
     )
     return await collector.fresh(name)
 

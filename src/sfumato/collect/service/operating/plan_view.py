@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 
 from sfumato.accountant.device import DEFAULT_CAP_PER_KM
 from sfumato.base.drawing.svg import element, picture
@@ -10,10 +11,13 @@ from sfumato.base.things.grid import Grid
 from sfumato.base.units import format_length
 from sfumato.collect.client.offer import Caps
 from sfumato.collect.client.reveals import reveals
-from sfumato.collect.loop.forecast import Forecast, cheaper, forecast, plan
+from sfumato.collect.loop.districts import Districts, pairs_of, telling
+from sfumato.collect.loop.forecast import CampaignPlan, Forecast, as_planned, cheaper, forecast, plan
+from sfumato.collect.loop.rhythm import as_reporting
 from sfumato.collect.loop.told_areas import DRAWN_UP_TO, cut
 from sfumato.collect.service.models.bodies import PlanRequest
-from sfumato.collect.service.models.outlook import CheaperView, PlanView, WidthView
+from sfumato.collect.service.models.outlook import CheaperView, PairView, PlanView, WidthView
+from sfumato.collect.service.rounds.signed_offers import districts_of
 from sfumato.collect.service.sentences import in_language
 from sfumato.collect.service.settings import Settings
 
@@ -42,6 +46,8 @@ def plan_of(asked: PlanRequest, settings: Settings, *, language: str = "en") -> 
         reporting=asked.reporting,
         epoch_cycles=asked.epoch_cycles,
     )
+    named = districts_of(asked.areas, asked.name_field, grid)
+    together, pairs = ([], []) if named is None else _districts(named, asked, made, found, language)
     told = reveals(shown, made.channel.output_weights, beta_per_m=made.channel.beta)
     return PlanView(
         rows=grid.rows,
@@ -64,11 +70,23 @@ def plan_of(asked: PlanRequest, settings: Settings, *, language: str = "en") -> 
         together_words=in_language(found.together_words, language),
         areas_svg=_areas_svg(shown, found, in_language(found.words, language)),
         cheaper=[_cheaper_view(shown, one, language) for one in cheaper(made, found, cycle_s=asked.cycle_duration_s)],
+        districts=together,
+        pairs=pairs,
         advice=[
             in_language(line, language)
             for line in _advice(asked, grid, found.width_m, settings, smallest_m=made.smallest_tight_cell)
         ],
     )
+
+
+def _districts(
+    named: Districts, asked: PlanRequest, made: CampaignPlan, found: Forecast, language: str
+) -> tuple[list[list[str]], list[PairView]]:
+    """The districts as the map would show them, and every two neighbours."""
+    apart = telling(named, as_planned(made, found.each), as_reporting(asked.reporting))
+    together = [[named.names[one] for one in group] for group in apart.groups(found.reports)]
+    pairs = pairs_of(named, apart, people=asked.people, each=max(1, found.each))
+    return together, [PairView(**asdict(one), words=in_language(one.words, language)) for one in pairs]
 
 
 def _cheaper_view(grid: Grid, one: Forecast, language: str) -> CheaperView:

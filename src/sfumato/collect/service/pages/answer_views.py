@@ -72,6 +72,7 @@ def estimated_view(campaign: Campaign, cycle: StoredCycle, estimate: StoredEstim
         low=_known(estimate.low),
         high=_known(estimate.high),
         areas=_areas(estimate),
+        districts=estimate.districts,
     )
 
 
@@ -104,6 +105,7 @@ def map_view(estimate: StoredEstimate, page: int) -> MapView:
         low=_listed(estimate.low if known else None, part),
         high=_listed(estimate.high if known else None, part),
         areas=_areas(estimate),
+        districts=estimate.districts,
     )
 
 

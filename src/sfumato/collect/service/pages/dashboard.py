@@ -10,7 +10,14 @@ import numpy as np
 
 from sfumato.base.drawing.svg import escape as text
 from sfumato.base.things.grid import Grid
-from sfumato.collect.service.models.replies import ClosedCycleView, DashboardCampaignView, EstimatedCycleView
+from sfumato.collect.service.models.outlook import ComparisonView
+from sfumato.collect.service.models.replies import (
+    CampaignView,
+    ClosedCycleView,
+    DashboardCampaignView,
+    EstimatedCycleView,
+)
+from sfumato.collect.service.pages.district_page import change_section, district_map, district_table
 from sfumato.collect.service.pages.layout import facts, fold, page, rehearsal_note, switch, table
 from sfumato.collect.service.pages.svg_maps import Ground, area_map, grid_map, line_chart, under
 from sfumato.collect.service.pages.words import Words, average_in_words, headline, list_in_words, odds_in_words, words
@@ -28,11 +35,12 @@ def dashboard_page(
     language: str = "en",
     kept: str = "",
     ground: Ground | None = None,
+    compared: ComparisonView | None = None,
 ) -> str:
     """A campaign's map from its closed cycles, oldest first, and the latest with its map; ``kept`` as in
     :func:`.participant.participant_page`."""
     said = words(language)
-    name, grid = campaign.name, campaign.grid.to_grid()
+    name = campaign.name
     home = f"/campaigns/{text(name)}"
     links = f'<a href="{home}{kept}">{text(said.say("nav_take_part"))}</a><a href="{home}/dashboard.json">JSON</a>'
     last = next((one for one in reversed(history) if not one.excluded), None)
@@ -40,14 +48,16 @@ def dashboard_page(
     parts = [
         asked,
         f"<h1>{text(campaign.question or campaign.title)}</h1>",
-        _headline(latest, said),
-        _alarm(last, said),
+        _alarm(last, history, said),
+        _headline(latest if last is None or changed_in(history, last) is None else None, said, none=latest is None),
     ]
-    parts += [_left_out(history, said), _map(grid, latest, ground, said), _open_round(campaign, said)]
+    parts += [_left_out(history, said), _map(campaign, history, latest, ground, said), _open_round(campaign, said)]
     if latest is not None and last is not None:
-        parts.append(_exports(name, said))
-        inside = f'<div id="map-table">{_table(grid, latest, said)}</div>'
+        parts.append(_exports(campaign, kept, said))
+        inside = f'<div id="map-table">{area_table(campaign, history, latest, said)}</div>'
         parts.append(fold("map-fold", said.say("fold_table"), inside))
+        if compared is not None:
+            parts.append(fold("changes", said.say("change_title"), change_section(compared, said)))
         parts.append(fold("numbers", said.say("fold_numbers"), latest_round(last, said)))
         parts.append(fold("fakes", said.say("fold_fakes"), fakes(last, said)))
         parts.append(fold("cycles", said.say("fold_rounds"), every_round(history, said)))
@@ -56,11 +66,28 @@ def dashboard_page(
     return page(title, body, links=links + switch(f"{home}/dashboard", said), script="dashboard", said=said)
 
 
-def _headline(latest: EstimatedCycleView | None, said: Words) -> str:
-    if latest is None:
+def changed_in(history: Sequence[ClosedCycleView], last: ClosedCycleView) -> int | None:
+    """The last of the averaged rounds that did not fit those before it, though nothing looks forged; None: all fit."""
+    since = last.cycle - last.averaged_cycles + 1
+    changed = [one.cycle for one in history if one.verdict == "changed" and not one.excluded]
+    return max((one for one in changed if since < one <= last.cycle), default=None)
+
+
+def changed_words(history: Sequence[ClosedCycleView], last: ClosedCycleView, said: Words) -> str:
+    """That an average is no answer; nothing where it is one."""
+    changed = changed_in(history, last)
+    if changed is None:
+        return ""
+    if changed < last.cycle:
+        return said.say("changed_since", round=changed)
+    return said.say("changed_first", round=changed, p=said.number(last.residual.p_value, 2))
+
+
+def _headline(latest: EstimatedCycleView | None, said: Words, *, none: bool) -> str:
+    if none:
         told = said.say("head_none")
     else:
-        told = "" if latest.sharpness is None else headline(latest.sharpness, said)
+        told = "" if latest is None or latest.sharpness is None else headline(latest.sharpness, said)
     odds = "" if latest is None or latest.map_odds is None else odds_in_words(latest.map_odds, said)
     return f'<p class="headline" id="headline">{text(told)}</p><p class="soft" id="map-odds">{text(odds)}</p>'
 
@@ -80,7 +107,7 @@ def _left_out(history: Sequence[ClosedCycleView], said: Words) -> str:
     return f'<p id="left-out" role="note">{text(told)}</p>'
 
 
-def _alarm(last: ClosedCycleView | None, said: Words) -> str:
+def _alarm(last: ClosedCycleView | None, history: Sequence[ClosedCycleView], said: Words) -> str:
     """The alarm and its reasons in the reader's language."""
     if last is None:
         return '<div id="alarm" role="status"></div>'
@@ -88,22 +115,48 @@ def _alarm(last: ClosedCycleView | None, said: Words) -> str:
         reasons = "".join(f"<li>{text(said.in_language(reason))}</li>" for reason in last.alarm.reasons)
         told = text(said.say("alarm_raised"))
         return f'<div id="alarm" class="alarm" role="alert"><strong>{told}</strong><ul>{reasons}</ul></div>'
+    changed = changed_words(history, last, said)
+    if changed:
+        return f'<p id="alarm" role="status" class="alarm changed"><strong>{text(changed)}</strong></p>'
     return f'<p id="alarm" role="status" class="calm">{text(said.say("alarm_calm"))}</p>'
 
 
-def _map(grid: Grid, last: EstimatedCycleView | None, ground: Ground | None, said: Words) -> str:
+def drawn_map(
+    campaign: CampaignView, history: Sequence[ClosedCycleView], last: EstimatedCycleView, said: Words
+) -> tuple[str, str]:
+    """(the map, its legend): districts where there are some; the round itself where an average is no answer."""
+    grid, changed = campaign.grid.to_grid(), changed_in(history, last) is not None
+    title = said.say("result_title", when=_when_of(last, changed, said))
+    if last.districts is not None:
+        shown = last.districts.this_round if changed else last.districts.average
+        drawn = district_map(campaign, shown, title=title, about=said.say("about_districts"), said=said)
+        return drawn, _legend(said.say("legend_most"), said) if len(shown) > 1 else text(said.say("legend_one"))
+    if last.areas is None or changed:
+        own = last.this_cycle if changed and last.this_cycle is not None else last.estimate
+        low, high = ([], []) if changed else (last.low, last.high)
+        drawn = grid_map(grid, own, title=title, about=said.say("about_squares"), said=said, low=low, high=high)
+        return drawn, _legend(said.say("legend_square", share=said.percent(max(own))), said)
+    drawn = area_map(grid, last.areas, title=title, about=said.say("about_areas"), said=said)
+    return drawn, _legend(said.say("legend_most"), said) if len(last.areas) > 1 else text(said.say("legend_one"))
+
+
+def _when_of(last: EstimatedCycleView, changed: bool, said: Words) -> str:
+    return said.say("when_round", round=last.cycle) if changed else average_in_words(last, said)
+
+
+def _map(
+    campaign: CampaignView,
+    history: Sequence[ClosedCycleView],
+    last: EstimatedCycleView | None,
+    ground: Ground | None,
+    said: Words,
+) -> str:
     if last is None:
-        nothing, about = said.say("no_estimate"), said.say("head_none")
+        grid, nothing, about = campaign.grid.to_grid(), said.say("no_estimate"), said.say("head_none")
         drawn = grid_map(grid, [0.0] * grid.cells, title=nothing, about=about, said=said)
         return f'<div class="map" id="map"{under(ground)}>{drawn}</div>'
-    title = said.say("result_title", when=average_in_words(last, said))
-    if last.areas is None:
-        about = said.say("about_squares")
-        drawn = grid_map(grid, last.estimate, title=title, about=about, said=said, low=last.low, high=last.high)
-        legend = _legend(said.say("legend_square", share=said.percent(max(last.estimate))), said)
-    else:
-        drawn = area_map(grid, last.areas, title=title, about=said.say("about_areas"), said=said)
-        legend = _legend(said.say("legend_most"), said) if len(last.areas) > 1 else text(said.say("legend_one"))
+    title = said.say("result_title", when=_when_of(last, changed_in(history, last) is not None, said))
+    drawn, legend = drawn_map(campaign, history, last, said)
     return f"""<section id="map-section" aria-labelledby="map-section-title">
 <h2 id="map-section-title">{text(title)}</h2>
 <div class="map" id="map"{under(ground)}>{drawn}</div>
@@ -119,9 +172,14 @@ def _legend(most: str, said: Words) -> str:
     )
 
 
-def _table(grid: Grid, last: EstimatedCycleView, said: Words) -> str:
-    """The map's twin: areas from the fullest on, or the largest cells where there are no areas."""
-    if last.areas is None:
+def area_table(
+    campaign: CampaignView, history: Sequence[ClosedCycleView], last: EstimatedCycleView, said: Words
+) -> str:
+    """The map's twin: districts, or areas from the fullest on, or the largest cells where there are no areas."""
+    grid, changed = campaign.grid.to_grid(), changed_in(history, last) is not None
+    if last.districts is not None:
+        return district_table(last.districts, average_in_words(last, said), said)
+    if last.areas is None or changed:
         return _cells(grid, last, said)
     lat, lon = grid.north_deg or 0.0, grid.west_deg or 0.0
     tall, wide = grid.cell_height_deg or 0.0, grid.cell_width_deg or 0.0
@@ -166,11 +224,17 @@ def _cells(grid: Grid, cycle: EstimatedCycleView, said: Words) -> str:
     return table(caption, heads, rows(), label=said.say("fold_table"))
 
 
-def _exports(name: str, said: Words) -> str:
-    base = f"/api/v1/campaigns/{text(name)}/estimate"
+def _exports(campaign: CampaignView, kept: str, said: Words) -> str:
+    base = f"/api/v1/campaigns/{text(campaign.name)}/estimate"
     kinds = (("GeoJSON", ".geojson"), ("CSV", ".csv"), ("GeoParquet", ".parquet"), ("JSON", ".json"))
     links = " · ".join(f'<a href="{base}{ending}" download>{kind}</a>' for kind, ending in kinds)
-    return f'<p id="exports">{text(said.say("exports"))} {links}</p>'
+    report = f'<a href="/campaigns/{text(campaign.name)}/report{kept}">{text(said.say("report_link"))}</a>'
+    named = ""
+    if campaign.districts:
+        base = base.replace("/estimate", "/districts")
+        of = " · ".join(f'<a href="{base}{ending}" download>{kind}</a>' for kind, ending in kinds[:2])
+        named = f" {text(said.say('districts_export'))} {of}"
+    return f'<p id="exports">{text(said.say("exports"))} {links}{named} · {report}</p>'
 
 
 def latest_round(last: ClosedCycleView, said: Words) -> str:

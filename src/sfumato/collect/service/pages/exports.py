@@ -13,13 +13,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sfumato.base.arrays import FloatArray, IntArray
-from sfumato.collect.service.models.kept import GridFields
+from sfumato.collect.service.models.kept import GridFields, Specification
+from sfumato.collect.service.pages.layout import local_time
 from sfumato.collect.service.pages.words import odds_in_words
-from sfumato.collect.service.store.records import CellCounts, StoredEstimate
+from sfumato.collect.service.store.records import CellCounts, StoredCycle, StoredEstimate
 
 _AT_ONCE = 1_000
 _CORNERS = 5
@@ -32,16 +34,17 @@ class MapTable:
     grid: GridFields
     stated: str
     """What the map gives away about one person, as JSON: in the file itself, where its format has a place for it."""
-    columns: dict[str, FloatArray | IntArray]
+    columns: dict[str, FloatArray | IntArray | npt.NDArray[np.str_]]
 
     @classmethod
-    def of(cls, grid: GridFields, estimate: StoredEstimate, counts: CellCounts) -> MapTable:
-        """The table of one closed cycle."""
+    def of(cls, asked: Specification, closed: StoredCycle, estimate: StoredEstimate, counts: CellCounts) -> MapTable:
+        """The table of one closed cycle, with what stands beside every cell: how many reported when, and the level."""
+        grid = asked.grid
         cell = np.arange(grid.rows * grid.columns)
         row, column = np.divmod(cell, grid.columns)
         north = grid.north_deg - row * grid.cell_height_deg
         west = grid.west_deg + column * grid.cell_width_deg
-        columns: dict[str, FloatArray | IntArray] = {
+        columns: dict[str, FloatArray | IntArray | npt.NDArray[np.str_]] = {
             "cell": cell,
             "row": row,
             "column": column,
@@ -56,6 +59,13 @@ class MapTable:
         }
         if estimate.this_cycle is not None:
             columns["this_cycle"] = estimate.this_cycle
+        if asked.districts:
+            columns["district"] = np.array([*(one.name for one in asked.districts), ""])[asked.district_of_cell]
+        times = {"from": closed.opened_at_s, "until": closed.closed_at_s or closed.opened_at_s}
+        columns["round_reports"] = np.full(cell.size, closed.reports)
+        columns["averaged_rounds"] = np.full(cell.size, estimate.facts.averaged_cycles)
+        columns |= {name: np.full(cell.size, local_time(at, asked.time_zone)) for name, at in times.items()}
+        columns["level"] = np.full(cell.size, estimate.facts.interval_level or np.nan)
         odds = estimate.facts.map_odds
         known = {} if odds is None else {"map_odds": {**odds.model_dump(), "words": odds_in_words(odds)}}
         return cls(grid, json.dumps(known) if known else "", columns)
@@ -65,12 +75,12 @@ class MapTable:
         """How many cells there are."""
         return int(self.columns["cell"].size)
 
-    def rows(self, first: int, last: int) -> Iterator[tuple[int | float | None, ...]]:
+    def rows(self, first: int, last: int) -> Iterator[tuple[int | float | str | None, ...]]:
         """The rows of these cells; None where there is no number."""
         lists = []
         for name, values in self.columns.items():
             part = values[first:last].tolist()
-            lists.append([None if one != one else one for one in part] if name in ("low", "high") else part)
+            lists.append([None if one != one else one for one in part] if name in ("low", "high", "level") else part)
         return zip(*lists, strict=True)
 
 
@@ -107,7 +117,7 @@ def to_geojson(table: MapTable) -> Iterator[bytes]:
 def to_geoparquet(table: MapTable) -> Iterator[bytes]:
     """GeoParquet 1.0: the same columns and a WKB polygon per cell; in one piece, because its end says where all is."""
     columns = table.columns
-    arrays = {name: pa.array(values, from_pandas=name in ("low", "high")) for name, values in columns.items()}
+    arrays = {name: pa.array(values, from_pandas=name in ("low", "high", "level")) for name, values in columns.items()}
     arrays["geometry"] = _wkb(table)
     corners = [float(columns["west"].min()), float(columns["south"].min())]
     corners += [float(columns["east"].max()), float(columns["north"].max())]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 from sfumato.base.drawing.svg import escape as text
 from sfumato.collect.service.models.replies import CampaignView
@@ -118,3 +120,8 @@ def page(title: str, body: str, *, links: str = "", script: str | None = None, s
 </body>
 </html>
 """
+
+
+def local_time(seconds: float, zone: str) -> str:
+    """2027-06-30 08:00, by the clock of that zone."""
+    return datetime.fromtimestamp(seconds, UTC).astimezone(ZoneInfo(zone)).strftime("%Y-%m-%d %H:%M")

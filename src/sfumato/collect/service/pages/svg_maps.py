@@ -145,10 +145,11 @@ def grid_map(
         if shade > 0 and least is not None and most is not None and most - least > 2 * value:
             ring = {"cx": (column + 0.5) * w, "cy": (row + 0.5) * h, "r": 0.16 * min(w, h)}
             parts.append(element("circle", class_="doubt", **ring, stroke_width=0.35))
-    return _framed(grid, parts, rows * h, title, about)
+    return in_frame(grid, parts, rows * h, title, about)
 
 
-def _framed(grid: Grid, parts: Sequence[str], total: float, title: str, about: str) -> str:
+def in_frame(grid: Grid, parts: Sequence[str], total: float, title: str, about: str) -> str:
+    """A map's parts with a small window on where on earth this is, beside them."""
     beside = _locator(grid)  # never over the cells
     cells = element("g", *parts, beside, transform="translate(1 1)")
     return picture(120 if beside else 102, max(total, 18) + 2, cells, title=title, about=about)
@@ -194,7 +195,7 @@ def area_map(grid: Grid, areas: Sequence[AreaView], *, title: str, about: str, s
             said_share = span(one.low, one.high)
             kind = "told few" if said_share.startswith("<") else "told"
             parts.append(label(x + width / 2, y + height / 2, said_share, class_=kind))
-    return _framed(grid, parts, grid.rows * h, title, about)
+    return in_frame(grid, parts, grid.rows * h, title, about)
 
 
 def _locator(grid: Grid) -> str:

@@ -75,8 +75,9 @@ class Closer:
             # Only a cycle that lasts a given time is ever due.
             assert cycle.due_at_s is not None
             assert asked.cycle_duration_s is not None
-            periods = 1 + int((now_s - cycle.due_at_s) // asked.cycle_duration_s)
-            if await self.store.extend_cycle(cycle, due_at_s=cycle.due_at_s + periods * asked.cycle_duration_s):
+            periods = int((now_s - cycle.due_at_s) // asked.cycle_duration_s)
+            due_s = asked.calendar.due_s(cycle.due_at_s + periods * asked.cycle_duration_s, asked.cycle_duration_s)
+            if await self.store.extend_cycle(cycle, due_at_s=due_s):
                 self.metrics.merged_cycles.inc()
 
     async def close(self, campaign: Campaign, cycle: StoredCycle, deed: Deed | None = None) -> bool:

@@ -128,10 +128,12 @@ class Changes:
 def sane_times(asked: Specification, cycle: StoredCycle, now_s: float) -> tuple[int, int | None] | None:
     """Times for a cycle that was opened in the future, or is due later than it could be; None if its own are sane."""
     duration_s = asked.cycle_duration_s
-    late = cycle.due_at_s is not None and duration_s is not None and cycle.due_at_s > now_s + duration_s + _SLACK_S
+    # A round that waits for a Monday may be half as long again, and longer by an hour when summer time ends.
+    most_s = None if duration_s is None else duration_s if asked.begins_hour is None else 1.5 * duration_s + 3_600
+    late = cycle.due_at_s is not None and most_s is not None and cycle.due_at_s > now_s + most_s + _SLACK_S
     if cycle.state != "open" or not (late or cycle.opened_at_s > now_s + _SLACK_S):
         return None
-    return int(now_s), None if duration_s is None else int(now_s) + duration_s
+    return int(now_s), asked.due_at_s(now_s)
 
 
 def takes_reports(campaign: Campaign) -> None:

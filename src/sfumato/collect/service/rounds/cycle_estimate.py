@@ -16,6 +16,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from itertools import zip_longest
 
 import numpy as np
 import numpy.typing as npt
@@ -24,14 +25,17 @@ from scipy.special import chdtrc
 from sfumato.base.arrays import FloatArray, IntArray
 from sfumato.collect import loop as collection
 from sfumato.collect.estimation.tally import checked_tallies
-from sfumato.collect.estimation.uncertainty import CELLS_FROM_PEOPLE
+from sfumato.collect.estimation.uncertainty import CELLS_FROM_PEOPLE, Linearised, Target, linearise
 from sfumato.collect.grids.grid_channel import GridChannel
+from sfumato.collect.loop import districts as named
 from sfumato.collect.loop.map_odds import map_odds
 from sfumato.collect.loop.rhythm import as_reporting
 from sfumato.collect.loop.told_areas import DRAWN_UP_TO
 from sfumato.collect.service.models.kept import (
     Alarm,
     ChannelFacts,
+    DistrictFacts,
+    DistrictShare,
     EstimateFacts,
     InfluenceRange,
     LevelPerKm,
@@ -162,6 +166,40 @@ def estimate_cycle(task: EstimateTask) -> StoredEstimate:
         low=unknown if cells is None else np.minimum(cells.lower, theta),
         high=unknown if cells is None else np.maximum(cells.upper, theta),
         areas=areas,
+        districts=_districts(specification, closed, pairs, rules),
+    )
+
+
+def _districts(
+    asked: Specification,
+    closed: collection.ClosedCycle,
+    pairs: Sequence[tuple[GridChannel, IntArray]],
+    rules: collection.Rules,
+) -> DistrictFacts | None:
+    """The shares of named districts, over all rounds and of the last: together where reports cannot tell them apart."""
+    if not asked.districts or closed.intervals is None:
+        return None
+    names = [one.name for one in asked.districts]
+    known = named.Districts(asked.grid.to_grid(), tuple(names), asked.district_of_cell)
+    tallies, level = checked_tallies(pairs), closed.intervals.level
+    told = named.telling(known, tallies, as_reporting(rules.reporting))
+    own = linearise(tallies[-1:], closed.this_cycle.probabilities, "once")
+    target: Target = "reporters" if rules.reporting == "every-cycle" else "population"
+    each = named.raw_shares(known.chosen, own, target, level)
+
+    def shares(linear: Linearised, estimate: FloatArray) -> tuple[DistrictShare, ...]:
+        groups = told.groups(linear.reports)
+        found = named.shares(named.rows_of(known, groups), estimate, linear, "reporters", level)
+        together = [tuple(names[one] for one in group) for group in groups]
+        rows = zip_longest(together, *(part.tolist() for part in (found.share, found.low, found.high)), fillvalue=())
+        return tuple(DistrictShare(names=who, share=share, low=low, high=high) for who, share, low, high in rows)
+
+    return DistrictFacts(
+        level=level,
+        average=shares(closed.intervals.linear, closed.estimate.probabilities),
+        this_round=shares(own, closed.this_cycle.probabilities),
+        each=tuple(zip(*(part.tolist() for part in (each.centre, each.low, each.high)), strict=True)),
+        target=target,
     )
 
 

@@ -13,17 +13,20 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from sfumato.base.errors import InputError, SfumatoError
+from sfumato.base.things.areas import Areas
 from sfumato.base.things.grid import Grid
 from sfumato.collect.cities import city as city_counts
 from sfumato.collect.client.blind_tickets import KIND
 from sfumato.collect.client.offer import Caps, check_offer
 from sfumato.collect.client.wire import canonical_json, channel_version, log_entry, to_base64url
 from sfumato.collect.grids.grid_channel import GridChannel
+from sfumato.collect.loop.districts import Districts
 from sfumato.collect.loop.loop import DEFAULT_PROMISE
 from sfumato.collect.loop.rhythm import Calendar, checked_rhythm
 from sfumato.collect.service.models.bodies import CampaignRequest
 from sfumato.collect.service.models.kept import (
     ChannelFacts,
+    District,
     GridFields,
     PublishedChannel,
     PublishedTickets,
@@ -78,13 +81,22 @@ def specification(request: CampaignRequest, settings: Settings) -> Specification
     duration_s = request.cycle_duration_s
     if duration_s is None and request.cycle_reports is None:
         duration_s = settings.whole("cycle_duration_s")
-    Calendar(request.cycle_classes, request.time_zone).check_cycle(duration_s)
+    calendar = Calendar(request.cycle_classes, request.time_zone, request.begins_hour)
+    calendar.check_cycle(duration_s)
+    calendar.check_steps(duration_s)
     checked_rhythm(request.reporting, request.epoch_cycles)
+    known = districts_of(request.areas, request.name_field, grid)
     asked = {name: value for name, value in request if name in Specification.model_fields and value is not None}
     usual = {name: settings.whole(name) for name in ("minimum_cycle_s", "minimum_tickets", "relayed_cap_reports")}
     fixed = {"title": request.title or request.name, "grid": GridFields.of(grid), "beta_per_m": beta_per_m}
+    fixed["districts"] = () if known is None else District.each(known.names, known.of_cell)
     times = {"cycle_duration_s": duration_s, "cycle_reports": request.cycle_reports}
     return Specification(**{"floor": settings.number("floor"), **usual, **asked, **fixed, **times})
+
+
+def districts_of(areas: dict[str, object] | None, name_field: str | None, grid: Grid) -> Districts | None:
+    """The squares of each named area of a GeoJSON object, where one is given."""
+    return None if areas is None else Districts.within(Areas.read(areas, name_field=name_field), grid)
 
 
 def channel_from_payload(payload: str) -> GridChannel:
@@ -121,7 +133,6 @@ def new_cycle(
     payload = canonical_json(published.model_dump(exclude_none=True))
     version = channel_version(payload)
     entry = log_entry(campaign=name, index=number - 1, cycle=number, version=version, previous=previous)
-    duration_s = specification.cycle_duration_s
     return NewCycle(
         number=number,
         version=version,
@@ -129,7 +140,7 @@ def new_cycle(
         signature=signer.sign(payload),
         facts=facts,
         opened_at_s=now_s,
-        due_at_s=None if duration_s is None else now_s + duration_s,
+        due_at_s=specification.due_at_s(now_s),
         previous=previous,
         entry=entry,
         entry_signature=signer.sign(entry.encode("ascii")),
@@ -139,7 +150,8 @@ def new_cycle(
 
 def _published(key: RoundKey, asked: Specification, now_s: int) -> PublishedTickets:
     # A round that also ends when it has enough reports has no end that a device could wait for.
-    round_s = asked.cycle_duration_s if asked.cycle_reports is None else None
+    due_s = asked.due_at_s(now_s) if asked.cycle_reports is None else None
+    round_s = None if due_s is None else due_s - now_s
     return PublishedTickets(kind=KIND, key=key.published, opened_at_s=now_s, round_s=round_s)
 
 

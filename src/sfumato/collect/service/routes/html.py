@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path as FilePath
 from typing import Annotated
 
@@ -16,15 +17,25 @@ from sfumato.collect.service.models.replies import Refused
 from sfumato.collect.service.pages import answer_views as views
 from sfumato.collect.service.pages.privacy import NoticeLanguage
 from sfumato.collect.service.pages.svg_maps import OUTLINE, TILES
+from sfumato.collect.service.pages.words import words
 from sfumato.collect.service.rounds.collector import Collector
 from sfumato.collect.service.routes.common import Name, Responses, Running, ground_of, looks_of, refusals
-from sfumato.collect.service.routes.public import PathNumber, all_campaigns, log_head
+from sfumato.collect.service.routes.public import (
+    PathNumber,
+    Rounds,
+    all_campaigns,
+    compared_rounds,
+    log_head,
+    numbers_of,
+)
 from sfumato.collect.service.sentences import chosen_language
 
 router = APIRouter(tags=["pages"])
 PageNumber = Annotated[int, Path(ge=1, le=999_999, description="A page of a map, from 1.")]
 _SHOWN_CYCLES = 60
 _HTML: Responses = {200: {"content": {"text/html": {}}, "description": "A page."}}
+_SVG: Responses = {200: {"content": {"image/svg+xml": {}}, "description": "The picture."}}
+_CSV: Responses = {200: {"content": {"text/csv": {}}, "description": "The table."}}
 _KEPT = {"cache-control": "public, max-age=3600"}
 _TILES: Responses = {200: {"content": {"application/vnd.pmtiles": {}}, "description": "The file; ranges are answered."}}
 _OUTLINE: Responses = {200: {"content": {"application/geo+json": {}}, "description": "The file."}}
@@ -124,11 +135,14 @@ async def dashboard(
     async def make() -> bytes:
         about, closed = await _numbers(collector, campaign)
         latest = await collector.store.closed_cycle(found.id) if closed else None
+        compared = await compared_rounds(collector, found, about, *_last_two(about, closed))
 
         def draw() -> bytes:
             shown = None if latest is None else views.estimated_view(found, *latest)
             ground = ground_of(request)
-            drawn = pages.dashboard_page(about, closed, shown, language=tongue, kept=kept, ground=ground)
+            drawn = pages.dashboard_page(
+                about, closed, shown, language=tongue, kept=kept, ground=ground, compared=compared
+            )
             return drawn.encode("utf-8")
 
         return await asyncio.to_thread(draw)
@@ -137,6 +151,71 @@ async def dashboard(
     kind, varies = "text/html; charset=utf-8", {"vary": "accept-encoding, accept-language"}
     looks = looks_of(request)
     return await looks.answer(request, key, lambda: _stamp(collector, campaign), make, media_type=kind, headers=varies)
+
+
+@router.get("/campaigns/{campaign}/report", response_class=Response, responses={**_HTML, **refusals(404, 409, 422)})
+async def report(
+    campaign: Name,
+    collector: Running,
+    request: Request,
+    language: NoticeLanguage | None = None,
+    before: Rounds = "",
+    after: Rounds = "",
+) -> Response:
+    """A report that prints to A4, in the campaign's language: map, districts, what changed, method and limits."""
+    paper, tongue = await _paper(collector, campaign, request, language, before, after)
+    drawn = await asyncio.to_thread(
+        pages.paper_page, paper, language=tongue, kept=_kept(language), address=str(request.url.replace(query=""))
+    )
+    return _page(drawn)
+
+
+@router.get("/campaigns/{campaign}/map.svg", response_class=Response, responses={**_SVG, **refusals(404, 422)})
+async def map_svg(
+    campaign: Name, collector: Running, request: Request, language: NoticeLanguage | None = None
+) -> Response:
+    """The report's map as a picture of its own."""
+    paper, tongue = await _paper(collector, campaign, request, language)
+    drawn = await asyncio.to_thread(pages.map_file, paper, words(tongue))
+    name = {"content-disposition": f'attachment; filename="{campaign}.svg"', "cache-control": "no-store"}
+    return Response(drawn, media_type="image/svg+xml", headers=name)
+
+
+@router.get("/campaigns/{campaign}/report.csv", response_class=Response, responses={**_CSV, **refusals(404, 422)})
+async def report_csv(
+    campaign: Name, collector: Running, request: Request, language: NoticeLanguage | None = None
+) -> Response:
+    """The report's table as spreadsheets of its language read it: semicolons and decimal commas where it has them."""
+    paper, tongue = await _paper(collector, campaign, request, language)
+    table = await asyncio.to_thread(pages.paper_table, paper, words(tongue))
+    name = {"content-disposition": f'attachment; filename="{campaign}.csv"', "cache-control": "no-store"}
+    return Response(table, media_type="text/csv; charset=utf-8", headers=name)
+
+
+async def _paper(
+    collector: Collector,
+    name: str,
+    request: Request,
+    language: str | None,
+    before: str = "",
+    after: str = "",
+) -> tuple[pages.Paper, str]:
+    """What a report is made from, and its language."""
+    found = await collector.campaign(name)
+    about, closed = await _numbers(collector, name)
+    latest = await collector.store.closed_cycle(found.id)
+    if latest is None:
+        raise Refused(404, "No round is closed yet: there is nothing to report.")
+    sides = (numbers_of(before), numbers_of(after)) if before or after else _last_two(about, closed)
+    compared = await compared_rounds(collector, found, about, *sides)
+    tongue = _tongue(language, found.specification.language, request)
+    return pages.Paper(about, closed, views.estimated_view(found, *latest), compared), tongue
+
+
+def _last_two(about: replies.CampaignView, closed: Sequence[replies.ClosedCycleView]) -> tuple[list[int], list[int]]:
+    """The last round and the one before it, where there are districts to compare."""
+    known = [one.cycle for one in closed if not one.excluded]
+    return (known[-2:-1], known[-1:]) if about.districts and len(known) > 1 else ([], [])
 
 
 @router.get(TILES, response_class=Response, responses={**_TILES, **refusals(404)})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response, StreamingResponse
@@ -14,12 +14,16 @@ from sfumato.collect.service.door.answers import respond
 from sfumato.collect.service.door.looks import has_already, packed_pieces
 from sfumato.collect.service.models import replies
 from sfumato.collect.service.models.bodies import ReportRequest, TicketRequest
+from sfumato.collect.service.models.outlook import ComparisonView
 from sfumato.collect.service.models.replies import Refused
 from sfumato.collect.service.pages import answer_views as views
 from sfumato.collect.service.pages import exports
+from sfumato.collect.service.pages.district_files import csv_bytes, district_geojson, district_rows, period_of
+from sfumato.collect.service.pages.district_page import comparison
 from sfumato.collect.service.rounds.collector import Collector
 from sfumato.collect.service.routes.common import (
     Name,
+    Responses,
     Running,
     bearer,
     collector_of,
@@ -38,10 +42,20 @@ readers = APIRouter(tags=["read"])
 PathNumber = Annotated[int, Path(ge=1, le=999_999_999, description="A closed cycle.")]
 CycleNumber = Annotated[int | None, Query(ge=1, le=999_999_999, description="A closed cycle; the latest if left out.")]
 
+Rounds = Annotated[
+    str, Query(pattern=r"^([0-9]{1,9}(,[0-9]{1,9}){0,99})?$", max_length=500, description="Closed rounds: 1,2,5.")
+]
+
 _FILES: dict[str, tuple[str, Callable[[exports.MapTable], Iterator[bytes]]]] = {
     "csv": ("text/csv; charset=utf-8", exports.to_csv),
     "geojson": ("application/geo+json", exports.to_geojson),
     "parquet": ("application/vnd.apache.parquet", exports.to_geoparquet),
+}
+
+
+_DISTRICTS: Responses = {
+    200: {"content": {kind.partition(";")[0]: {} for kind, _ in _FILES.values()}, "description": "The file."},
+    **refusals(404, 422),
 }
 
 
@@ -178,7 +192,7 @@ def _file_route(ending: str) -> Callable[..., Awaitable[Response]]:
         }
         if has_already(request.headers.get("if-none-match", ""), headers["etag"]):
             return Response(status_code=304, headers=headers)
-        pieces = write(exports.MapTable.of(found.specification.grid, estimate, counts))
+        pieces = write(exports.MapTable.of(found.specification, closed, estimate, counts))
         if "gzip" in request.headers.get("accept-encoding", ""):
             headers["content-encoding"] = "gzip"
             pieces = packed_pieces(pieces)
@@ -201,6 +215,56 @@ for _ending, (_media_type, _) in _FILES.items():
         response_class=Response,
         responses={200: {"content": _content, "description": "The file."}, **refusals(404, 422)},
     )
+
+
+@readers.get(
+    "/api/v1/campaigns/{campaign}/compare", response_model=replies.ComparisonAnswer, responses=refusals(404, 409, 422)
+)
+async def compare(campaign: Name, collector: Running, before: Rounds, after: Rounds) -> Response:
+    """How districts changed from one round, or several, to others: intervals of the difference."""
+    found = await collector.campaign(campaign)
+    about = views.campaign_view(*await collector.fresh(campaign))
+    compared = await compared_rounds(collector, found, about, numbers_of(before), numbers_of(after))
+    if compared is None:
+        raise Refused(409, "Compare one round, or several, with others: none may be on both sides.")
+    return respond(replies.ComparisonAnswer(comparison=compared))
+
+
+def numbers_of(rounds: str) -> list[int]:
+    """The numbers in 1,2,5."""
+    return sorted({int(one) for one in rounds.split(",") if one})
+
+
+async def compared_rounds(
+    collector: Collector, campaign: Campaign, about: replies.CampaignView, before: list[int], after: list[int]
+) -> ComparisonView | None:
+    """Two groups of closed rounds, district by district; None where none are given."""
+    if not (before or after):
+        return None
+    found = {number: await collector.store.closed_cycle(campaign.id, number) for number in {*before, *after}}
+    known = {number: one for number, one in found.items() if one is not None}
+    if len(known) < len(found):
+        raise Refused(404, "That cycle is not closed (yet).")
+    return await asyncio.to_thread(comparison, about, [known[one] for one in before], [known[one] for one in after])
+
+
+@readers.get("/api/v1/campaigns/{campaign}/districts.{ending}", response_class=Response, responses=_DISTRICTS)
+async def districts(
+    campaign: Name, ending: Literal["csv", "geojson"], collector: Running, cycle: CycleNumber = None
+) -> Response:
+    """The districts of a closed cycle's map, one row each, with how many reported, dates and level."""
+    found = await collector.campaign(campaign)
+    closed = await collector.store.closed_cycle(found.id, cycle)
+    known = None if closed is None else closed[1].districts
+    if closed is None or known is None:
+        raise Refused(404, "There is no closed cycle with districts.")
+    view = views.closed_view(found, closed[0], closed[1].facts)
+    asked = found.specification
+    rows = district_rows(closed[0].number, known, period_of([view], asked.time_zone, known.level))
+    shaped = ending == "geojson"
+    whole = await asyncio.to_thread(district_geojson, asked, rows, known.average) if shaped else csv_bytes(rows)
+    name = {"content-disposition": f'attachment; filename="{campaign}-districts-{view.cycle}.{ending}"'}
+    return Response(whole, media_type=_FILES[ending][0], headers={**name, "cache-control": "no-cache"})
 
 
 @readers.get("/health", response_model=replies.StateAnswer, responses=refusals(), tags=["watch"])

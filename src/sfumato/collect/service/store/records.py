@@ -15,7 +15,15 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from sfumato.base.arrays import FloatArray, IntArray, read_only
 from sfumato.base.errors import InputError
-from sfumato.collect.service.models.kept import CampaignState, ChannelFacts, EstimateFacts, Record, Specification, State
+from sfumato.collect.service.models.kept import (
+    CampaignState,
+    ChannelFacts,
+    DistrictFacts,
+    EstimateFacts,
+    Record,
+    Specification,
+    State,
+)
 from sfumato.collect.service.store.engine import TableRow
 from sfumato.collect.service.store.schema import channel_log, cycles, estimates, ticket_keys
 
@@ -118,6 +126,7 @@ class StoredEstimate:
     """The average without the cycles that raised the alarm; None where none did, or nothing is left."""
     areas: FloatArray | None = None
     """Row, column, rows, columns, share, low and high of each area, one after the other; None where there are none."""
+    districts: DistrictFacts | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -271,7 +280,9 @@ def estimate_of(row: TableRow) -> StoredEstimate:
     """A row of :func:`closed_with_estimates`."""
     kept = {name: getattr(row, name) for name in _ARRAYS}
     arrays = {name: None if one is None else read_only(np.frombuffer(one, "<f8")) for name, one in kept.items()}
-    return StoredEstimate(row.number, read_record(EstimateFacts, row.estimate_facts), **arrays)  # type: ignore[arg-type]
+    named = None if row.districts is None else read_record(DistrictFacts, row.districts)
+    facts = read_record(EstimateFacts, row.estimate_facts)
+    return StoredEstimate(row.number, facts, **arrays, districts=named)  # type: ignore[arg-type]
 
 
 def read_record(kind: type[Kept], text: str) -> Kept:
@@ -296,4 +307,5 @@ def estimate_columns(estimate: StoredEstimate) -> dict[str, object]:
     """An estimate as it is kept: its facts as text, its arrays as bytes."""
     arrays = {name: getattr(estimate, name) for name in _ARRAYS}
     kept = {name: None if one is None else np.ascontiguousarray(one, "<f8").tobytes() for name, one in arrays.items()}
-    return {"facts": estimate.facts.model_dump_json(), **kept}
+    named = None if estimate.districts is None else estimate.districts.model_dump_json()
+    return {"facts": estimate.facts.model_dump_json(), "districts": named, **kept}

@@ -85,7 +85,7 @@ ticket_keys = _table("ticket_keys", "campaign_id int key, cycle int key, private
 estimates = _table(
     "estimates",
     "campaign_id int key, cycle int key, facts text, probabilities bytes, low bytes, high bytes, this_cycle bytes null,"
-    "without_suspicious bytes null, areas bytes null",
+    "without_suspicious bytes null, areas bytes null, districts text null",
 )
 channel_log = _table(
     "channel_log",

@@ -27,6 +27,7 @@ import numpy as np
 
 from sfumato.base.arrays import BoolArray, FloatArray, IntArray, read_only
 from sfumato.base.errors import InputError
+from sfumato.base.things.areas import Areas
 from sfumato.base.things.estimated_map import LEAST_PEOPLE
 from sfumato.base.things.grid import Grid
 from sfumato.tracks.answers.flows.border_flows import WIDE, PairLikelihood, pairs_of
@@ -34,7 +35,6 @@ from sfumato.tracks.answers.flows.pair_shares import LARGEST, Flows
 from sfumato.tracks.answers.flows.trip_ends import rake, trip_ends
 from sfumato.tracks.answers.flows.trips import TripLikelihood, Trips, likelihood_of, trips_of
 from sfumato.tracks.answers.intervals import people_interval, poisson_interval
-from sfumato.tracks.answers.maps.areas import Areas
 from sfumato.tracks.answers.maps.cells import AskedCells, Bounds, Cells, Reporting, Window, asked_for
 from sfumato.tracks.answers.maps.heatmap import Aligned, align, units_of
 from sfumato.tracks.answers.received import (

@@ -19,11 +19,11 @@ from scipy.sparse import csr_array
 
 from sfumato.base.arrays import BoolArray, FloatArray, IntArray, positive
 from sfumato.base.errors import InputError
+from sfumato.base.things.areas import Areas
 from sfumato.base.things.estimated_map import MapCells
 from sfumato.base.things.grid import Grid
 from sfumato.base.things.hexagons import HexCells
 from sfumato.base.things.traces import Trace
-from sfumato.tracks.answers.maps.areas import Areas
 
 MARGIN = 4.0  # noises: released points of people inside are almost never farther out
 LATENT_OF_NOISE, LATENT_OF_CELL = 0.4, 2

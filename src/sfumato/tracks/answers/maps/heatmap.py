@@ -32,9 +32,9 @@ import numpy as np
 from sfumato.base.arrays import FloatArray, IntArray, read_only
 from sfumato.base.compiled import compile_loop
 from sfumato.base.errors import InputError
+from sfumato.base.things.areas import Areas
 from sfumato.base.things.estimated_map import LEAST_PEOPLE, EstimatedMap, Weight
 from sfumato.tracks.answers.intervals import people_interval
-from sfumato.tracks.answers.maps.areas import Areas
 from sfumato.tracks.answers.maps.cells import Bounds, Window, asked_for
 from sfumato.tracks.answers.maps.deconvolution import Spread, density, fit_density
 from sfumato.tracks.answers.received import (

@@ -1,0 +1,228 @@
+"""Districts with names: which of them reports tell apart, their shares with intervals, and what changed in between.
+
+A district is the squares of the grid whose centre lies in it, so that its share is a sum of cells, and an interval of
+that sum is made from the joint estimate (:mod:`sfumato.collect.estimation.uncertainty`), never from intervals of cells.
+Districts are named before anybody reports, and cannot be chosen to suit the data.
+
+*Told apart.* Two neighbours A and B, with even shares s_A and s_B: were one twice as densely peopled as the other,
+the densities theta_A / s_A and theta_B / s_B would differ by x = (s_A + s_B) / (s_A + s_B + the larger). They are told
+apart when the fuller comes out fuller in 95 of 100 campaigns:
+
+    z_0.95 sqrt(a' Cov a)  <=  x,       a = 1_A / s_A - 1_B / s_B,
+
+with the covariance of the very estimate, were people spread evenly: it knows the channels and the number of reports,
+and nothing that was reported. While two neighbours are not told apart, the two that are hardest to tell are shown
+together. A plan and the map that comes of it use the same function.
+
+*Changes.* A round's own estimate of each district errs by its own reports' noise, apart from every other round's. Of a
+mean over rounds, or a difference of two, sum_i c_i e_i with the intervals (l_i, u_i) of each, the interval is
+
+    sum_i c_i e_i  -  sqrt( sum_{c_i > 0} c_i^2 (e_i - l_i)^2 + sum_{c_i < 0} c_i^2 (u_i - e_i)^2 )
+
+and its mirror: variances recovered from the intervals, with their skew [Zou2008]. Where each person reports once, the
+intervals hold for everybody of whom those who reported are a random sample, and so does a change; where the same people
+report in every round, for them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from sfumato.accountant.compose import Reporting
+from sfumato.base.arrays import FloatArray, IntArray, read_only
+from sfumato.base.errors import InputError
+from sfumato.base.things.areas import Areas
+from sfumato.base.things.grid import Grid
+from sfumato.base.units import two_digits
+from sfumato.collect.estimation.tally import Tally
+from sfumato.collect.estimation.uncertainty import LARGEST_COVARIANCE, Linearised, Target, interval_ends, linearise
+
+MOST_DISTRICTS = 200
+_CONFIDENCE = 0.95
+Group = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Districts:
+    """Which district each cell belongs to, -1 where to none."""
+
+    grid: Grid
+    names: tuple[str, ...]
+    of_cell: IntArray
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.names) <= MOST_DISTRICTS:
+            raise InputError(f"There are {len(self.names)} districts.", f"Give 1 to {MOST_DISTRICTS}.")
+        inside = np.bincount(self.of_cell[self.of_cell >= 0], minlength=len(self.names))
+        empty = [name for name, cells in zip(self.names, inside.tolist(), strict=True) if not cells]
+        if empty:
+            raise InputError(
+                f"No square has its centre in {', '.join(empty[:5])}.",
+                "Take smaller squares, an area that holds all districts, or leave these districts out.",
+            )
+        object.__setattr__(self, "of_cell", read_only(self.of_cell, np.int64))
+
+    @classmethod
+    def within(cls, areas: Areas, grid: Grid) -> Districts:
+        """Areas as districts of this grid."""
+        if grid.cells > LARGEST_COVARIANCE:
+            most = f"Take larger squares (at most {LARGEST_COVARIANCE:,}), or no districts."
+            raise InputError(f"Districts of a map of {grid.cells:,} squares are too many numbers.", most)
+        return cls(grid, areas.names, areas.cells_of(grid))
+
+    @property
+    def chosen(self) -> FloatArray:
+        """One 0/1 row of (districts, cells) each."""
+        out: FloatArray = (self.of_cell[None, :] == np.arange(len(self.names))[:, None]).astype(np.float64)
+        return out
+
+    @property
+    def elsewhere(self) -> FloatArray:
+        """The 0/1 row of the cells that belong to none."""
+        out: FloatArray = (self.of_cell < 0).astype(np.float64)
+        return out
+
+    def neighbours(self) -> list[tuple[int, int]]:
+        """Pairs of districts that share an edge of a cell, the smaller number first."""
+        cells = self.of_cell.reshape(self.grid.shape)
+        beside = [(cells[:, :-1], cells[:, 1:]), (cells[:-1], cells[1:])]
+        pairs = np.concatenate([np.column_stack([one.ravel(), other.ravel()]) for one, other in beside])
+        pairs = np.sort(pairs[(pairs[:, 0] != pairs[:, 1]) & (pairs >= 0).all(axis=1)], axis=1)
+        return [(one, other) for one, other in np.unique(pairs, axis=0).tolist()]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Telling:
+    """What reports tell of districts: their even shares, and how their estimates vary together."""
+
+    even: FloatArray
+    falls: FloatArray
+    """The covariance of one report; it falls with their number."""
+    stays: FloatArray
+    neighbours: tuple[tuple[int, int], ...]
+
+    def reports_for(self, one: Group, other: Group) -> float:
+        """From how many reports on these two are told apart, each a district or several together; inf: from none."""
+        sizes = [float(self.even[list(group)].sum()) for group in (one, other)]
+        a = np.zeros(self.even.size)
+        a[list(one)], a[list(other)] = 1 / sizes[0], -1 / sizes[1]
+        apart = (sum(sizes) / (sum(sizes) + max(sizes)) / ndtri(_CONFIDENCE)) ** 2
+        room = apart - float(a @ self.stays @ a)
+        return float(a @ self.falls @ a) / room if room > 0 else float("inf")
+
+    def groups(self, reports: float) -> tuple[Group, ...]:
+        """The districts, those together that so many reports cannot tell apart from their neighbours."""
+        groups: list[Group] = [(one,) for one in range(self.even.size)]
+        pairs = {(groups[one], groups[other]) for one, other in self.neighbours}
+        needed = {pair: self.reports_for(*pair) for pair in pairs}
+        while needed:
+            hardest = max(needed, key=lambda pair: (needed[pair], pair))
+            if needed[hardest] <= reports:
+                break
+            together = tuple(sorted(hardest[0] + hardest[1]))
+            groups = [one for one in groups if one not in hardest] + [together]
+            touched = {pair for pair in needed if set(pair) & set(hardest)}
+            beside = {one for pair in touched for one in pair} - set(hardest)
+            needed = {pair: value for pair, value in needed.items() if pair not in touched}
+            needed |= {(one, together): self.reports_for(one, together) for one in beside}
+        return tuple(sorted(groups))
+
+
+def telling(districts: Districts, tallies: Sequence[Tally], reporting: Reporting) -> Telling:
+    """What reports through these channels, in these proportions, tell of the districts, were people spread evenly."""
+    even = linearise(tallies, np.full(districts.grid.cells, 1.0 / districts.grid.cells), reporting)
+    chosen = districts.chosen
+    falls, stays = even.covariance(chosen)
+    return Telling(chosen @ even.theta, even.reports * falls, stays, tuple(districts.neighbours()))
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two neighbouring districts by name, and how many people tell them apart; None: no number does."""
+
+    one: str
+    other: str
+    people: int | None
+    told: bool
+
+    @property
+    def words(self) -> str:
+        """What an operator reads before anybody is asked."""
+        if self.people is None:
+            return f"{self.one} from {self.other}: no, whatever the number of people."
+        return f"{self.one} from {self.other}: {'yes' if self.told else 'no'}; it takes about {self.people:,} people."
+
+
+def pairs_of(districts: Districts, found: Telling, *, people: int, each: int) -> list[Pair]:
+    """Every two neighbours, hardest first, where each person sends so many reports."""
+    needed = [(found.reports_for((one,), (other,)) / each, one, other) for one, other in found.neighbours]
+    return [
+        Pair(districts.names[one], districts.names[other], None if n == math.inf else two_digits(n), bool(n <= people))
+        for n, one, other in sorted(needed, reverse=True)
+    ]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shares:
+    """Sums of cells, one entry each: the share that is shown, and its interval, which holds it."""
+
+    share: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unclipped:
+    """Estimates without smoothing, and the ends of their intervals before they are cut at 0 and 1: what is compared."""
+
+    centre: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+
+def rows_of(districts: Districts, groups: Sequence[Group]) -> FloatArray:
+    """A 0/1 row for each group, and a last one for what lies in no district, where there is such."""
+    chosen, elsewhere = districts.chosen, districts.elsewhere
+    rows = [chosen[list(group)].sum(axis=0) for group in groups]
+    out: FloatArray = np.stack([*rows, elsewhere] if elsewhere.any() else rows)
+    return out
+
+
+def shares(chosen: FloatArray, estimate: FloatArray, linear: Linearised, target: Target, level: float) -> Shares:
+    """The share of every row in ``estimate``, with its interval, which holds the share shown."""
+    share = chosen @ estimate
+    low, high = (np.clip(end, 0.0, 1.0) for end in interval_ends(linear.sums(chosen, target), level))
+    return Shares(read_only(share), read_only(np.minimum(low, share)), read_only(np.maximum(high, share)))
+
+
+def raw_shares(chosen: FloatArray, linear: Linearised, target: Target, level: float) -> Unclipped:
+    """The unbiased estimate of every row, with the ends of its interval."""
+    moments = linear.sums(chosen, target)
+    return Unclipped(moments.centre, *interval_ends(moments, level))
+
+
+def weighted_sum(parts: Sequence[Unclipped], factors: Sequence[float]) -> Unclipped:
+    """sum_i c_i e_i of estimates that err apart from one another, with its interval."""
+    centre, down, up = (np.zeros(parts[0].centre.size) for _ in range(3))
+    for part, factor in zip(parts, factors, strict=True):
+        centre = centre + factor * part.centre
+        below, above = part.centre - part.low, part.high - part.centre
+        down = down + factor**2 * (below if factor > 0 else above) ** 2
+        up = up + factor**2 * (above if factor > 0 else below) ** 2
+    return Unclipped(centre, centre - np.sqrt(down), centre + np.sqrt(up))
+
+
+def mean_of(rounds: Sequence[Unclipped], reports: Sequence[int]) -> Unclipped:
+    """The mean over rounds, each by its number of reports."""
+    total = sum(reports)
+    return weighted_sum(rounds, [count / total for count in reports])
+
+
+def change(before: Unclipped, after: Unclipped) -> Unclipped:
+    """``after`` - ``before``, of different rounds."""
+    return weighted_sum([after, before], [1.0, -1.0])
