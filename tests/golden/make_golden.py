@@ -169,7 +169,9 @@ def offers() -> dict[str, Any]:
     }  # fmt: skip
 
     def signed(**changes: Any) -> dict[str, Any]:
-        payload = canonical_json({**plain, **changes})
+        return published(canonical_json({**plain, **changes}))
+
+    def published(payload: bytes) -> dict[str, Any]:
         return {
             "payload": payload.decode(), "version": channel_version(payload),
             "signature": to_base64url(key.sign(payload)), "public_key": public,
@@ -205,6 +207,7 @@ def offers() -> dict[str, Any]:
         "cycle zero": (signed(cycle=0), "cycle"),
         "a cell count past the cap": (signed(grid={**grid.to_dict(), "rows": 400, "columns": 400}), "cells"),
         "text for a number": (signed(beta_per_m="0.001"), "number"),
+        "half a text": (published(b'{"beta_per_m":'), "object"),
     }
 
     def logged(

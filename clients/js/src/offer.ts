@@ -165,6 +165,18 @@ function checkedWeights(values: unknown, cells: number, floor: number, caps: Cap
   return c;
 }
 
+/** The object that a signed text holds: what is no JSON (NaN, a half text) is refused in words like everything else. */
+function objectIn(text: string): Record<string, unknown> {
+  let found: unknown;
+  try {
+    found = JSON.parse(text);
+  } catch {
+    // Refused below.
+  }
+  must(typeof found === "object" && found !== null, "The channel's text is not an object.");
+  return found as Record<string, unknown>;
+}
+
 /** Verify the answer of `…/channel` and turn it into an Offer, or say why it is refused. */
 export async function checkOffer(document: unknown, caps: Caps, pinnedKey?: string): Promise<Offer> {
   const { payload, version, signature, public_key: key } = (document ?? {}) as Partial<ChannelAnswer>;
@@ -187,7 +199,7 @@ export async function checkOffer(document: unknown, caps: Caps, pinnedKey?: stri
   );
   must((await sha256Hex(payload)) === version, "The channel's version is not the hash of its text.");
   must(await verified(payload, signature, key), "The channel's signature is wrong.");
-  const channel = JSON.parse(payload) as Record<string, unknown>;
+  const channel = objectIn(payload);
   const { reporting } = channel;
   const epochs = reporting === "once-per-epoch";
   const blind = "tickets" in channel;
