@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from command import refused, run
 from rides import PARIS, ride
+from small_disk import fill_up, small_disk
 from track_files import write_as
 
 import sfumato as sf
@@ -235,3 +236,23 @@ def test_a_places_file_without_places(folder: Path) -> None:
     run("places", "remove", "home", "--places", "me.places", folder=folder)
     refused("hide", "rides", *BASE, folder=folder, says="names no place")
     assert not (folder / "shared").exists()
+
+
+@pytest.mark.parametrize("free", [0, 12_000])
+def test_a_full_disk_is_told_as_that_and_the_next_run_goes_on(folder: Path, free: int) -> None:
+    """It was a traceback, or every ride was called unreadable."""
+    with small_disk(2) as disk:
+        if disk is None:
+            pytest.skip("no small disk may be mounted here")
+        sharing = ("-o", str(disk / "shared"), "--places", "me.places", "--unnamed", "warn")
+        ballast = fill_up(disk)
+        os.truncate(ballast, ballast.stat().st_size - free)
+        for command in (("hide", "rides"), ("watch", "rides", "--once", "--settle", "0s")):
+            if free and command[0] == "watch":
+                continue
+            code, out, err = run(*command, *sharing, folder=folder)
+            assert (code, "No space left" in err, "NOT USED" in out, "could be used" in err) == (2, True, False, False)
+        assert not list((disk / "shared").glob("*"))
+        ballast.unlink()
+        assert run("hide", "rides", *sharing, folder=folder)[0] == 0
+        assert len(list((disk / "shared").iterdir())) == 2

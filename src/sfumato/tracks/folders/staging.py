@@ -13,6 +13,7 @@ says how many people have how many points.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -38,6 +39,7 @@ from sfumato.tracks.plan import Times
 
 STATE_NAME, SUMMARY_NAME, SEEN_NAME, ZONES_NAME = "noise.state", "summary.csv", "seen.sealed", "zones.json"
 FILE_TIME_S = 946_684_800  # 2000-01-01: when a file was written would tell the order, and the gaps
+NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
 _BLOCK = 1 << 20
 
 
@@ -187,6 +189,9 @@ def only_run(out: Path) -> Iterator[None]:
         raise InputError("Another run is filling this output folder.", "Wait until it has ended.") from error
     except FileExistsError as error:
         raise InputError(f"Cannot make {folder}: {error.strerror}.", "Choose a folder you can write to.") from error
+    except OSError as error:
+        what = f"Cannot write {error.filename or out}: {error.strerror}."
+        raise InputError(what, "Make room, and run it again: it goes on where it was.") from error
 
 
 def file_sha256(path: Path) -> str:

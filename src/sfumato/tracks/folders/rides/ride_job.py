@@ -24,7 +24,7 @@ from sfumato.tracks.folders.manifest import SourceRecord, family_of, kept_name, 
 from sfumato.tracks.folders.rides.growing import SHORTER, Still, alone_by_segment, is_part, told_apart
 from sfumato.tracks.folders.rides.one_person import Whereabouts
 from sfumato.tracks.folders.rides.sharing import Sharing
-from sfumato.tracks.folders.staging import WITHHELD_BEFORE, FolderStatement, Staging, opened_private
+from sfumato.tracks.folders.staging import NO_ROOM, WITHHELD_BEFORE, FolderStatement, Staging, opened_private
 from sfumato.tracks.io import read_trace, writer_of
 from sfumato.tracks.io.archive import Member, members
 from sfumato.tracks.io.formats import Format, NoTrack, output_format, released_as
@@ -214,6 +214,8 @@ class Job(Staging):
                 where = str(path)
                 return self._one(member.name, path)
         except OSError as error:
+            if error.errno in NO_ROOM:
+                raise
             return Row(member.name, 0, 0, refused=f"it cannot be read: {error.strerror}")
         except NotCertified:  # the noise that was drawn is not what is stated: nothing of the archive is released
             raise
@@ -253,9 +255,8 @@ class Job(Staging):
         return replace(Row.of(first, refused=refused), gone=gone)
 
     def _treated(self, source: str, digest: str, family: Sequence[SourceRecord], path: Path) -> Row:
-        do = self.do
         if family:
-            if do.grows and (len(family) > 1 or family[0].source_sha256 != digest):
+            if self.do.grows and (len(family) > 1 or family[0].source_sha256 != digest):
                 return self._grown(family, digest, path)
             return self._again(family[0], digest, path)
         format, trace = self.how.reading.read(path)
@@ -263,12 +264,11 @@ class Job(Staging):
 
     def _release(self, record: SourceRecord, trace: Trace, format: Format) -> Row:
         """A ride, or what came to one: published, looked at and staged."""
-        do = self.do
         if self.whereabouts is not None:
             self.whereabouts.add(trace)
-        published = do.publish(trace)
-        if do.looks is not None:
-            do.looks.look(trace, published)
+        published = self.do.publish(trace)
+        if self.do.looks is not None:
+            self.do.looks.look(trace, published)
         record = replace(
             record,
             points_in=len(trace),
@@ -278,7 +278,7 @@ class Job(Staging):
             last_s=float(trace.times_s.max()),
         )
         if published is not None:
-            record, *others = self._staged(record, published, released_as(self.to or format, timed=do.times.shown))
+            record, *others = self._staged(record, published, released_as(self.to or format, timed=self.do.times.shown))
             self.further += [self._added(one) for one in others]
         return self._added(record)
 
