@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -386,3 +387,31 @@ def test_regular_departures_are_told_beside_the_leak_line(
     line = next(line for line in out.splitlines() if line.startswith("  home: "))
     assert ("Shared times tell when you leave home: on 100% of weekdays" in line) == told
     assert ("--times shift hides the time of day" in line) == told
+
+
+def test_a_newer_archive_under_another_name_holds_the_same_rides(shared: Path) -> None:
+    """Every export of a service has a name of its own: what was taken out came back, and --again knew no ride."""
+    (shared / "rides").rename(shared / "in export 1")
+    hidden = ("-o", "shared", "--places", "me.places", "--unnamed", "warn")
+    first = everything(shared / "shared")
+    rows = json.loads(run("hide", "in export 1", *hidden, "--json", folder=shared)[1])["rows"]
+    gone = next(row["output"] for row in rows if row["source"].endswith("/1.gpx"))
+    (shared / "shared" / gone).unlink()
+    with zipfile.ZipFile(shared / "export 2.zip", "w") as archive:
+        for path in sorted((shared / "in export 1").iterdir()):
+            archive.write(path, f"activities/{path.name}")
+        trace = ride([0.0, 0.0], [1000.0, 5000.0], every_s=5.0, at_s=1.7e9 + 86400 * 20)
+        write_as("gpx", trace, shared / "20.gpx")
+        archive.write(shared / "20.gpx", "activities/20.gpx")
+    assert run("hide", "export 2.zip", *hidden, folder=shared)[0] == 0
+    now = everything(shared / "shared")
+    assert gone not in now
+    assert (len(now), first.items() - now.items()) == (8, {(gone, first[gone])})
+    add(shared, "newhome", where(NEW))
+    code, out, _ = run("hide", "export 2.zip", *hidden, folder=shared)
+    assert (code, everything(shared / "shared")) == (1, now), "no ride is there twice, with zones of then and of today"
+    (shared / "export 2.zip").rename(shared / "export 3.zip")
+    code, out, _ = run("hide", "export 3.zip", *hidden, "--again", folder=shared)
+    assert (code, "NOT IN THE NEW FOLDER" in out) == (0, False)
+    assert out.count("Delete ") == 4
+    assert len(everything(shared / "shared")) == 8

@@ -134,6 +134,12 @@ def family_of(records: Mapping[str, SourceRecord], source: str, *, staged: bool 
     return found
 
 
+def sources_by_content(records: Iterable[SourceRecord]) -> dict[tuple[str, str], str]:
+    """Sources by the hash and the name of their file: in another folder, or in a newer archive, it is the same one."""
+    whole = ((one, one.source.removesuffix(f" (part {one.part})")) for one in records if one.placed)
+    return {(one.source_sha256, PurePosixPath(source).name): source for one, source in whole}
+
+
 def segment_name(number: int) -> str:
     """What is added to a ride's name, and to its source's hash, where each segment is a file of its own."""
     return "" if number == 1 else f" segment {number}"

@@ -19,7 +19,7 @@ import numpy as np
 
 from sfumato.base.errors import InputError, SfumatoError
 from sfumato.base.files import write_text
-from sfumato.tracks.folders.manifest import RECORDS_NAME, SourceRecord, private_folder, read_records
+from sfumato.tracks.folders.manifest import RECORDS_NAME, SourceRecord, private_folder, read_records, sources_by_content
 from sfumato.tracks.folders.rides.hide import hide_archive
 from sfumato.tracks.folders.rides.ride_job import ArchiveResult
 from sfumato.tracks.folders.rides.sharing import Sharing
@@ -123,6 +123,7 @@ def hide_again(
             faces = replace(how.faces, certified=None) if dry_run else how.faces
             done = hide_archive(sources, new, places, replace(how, faces=faces), times=times, blur=blur, ends=ends)
             after = {record.source: record for record in read_records(new).values()}
+            moved = sources_by_content(after.values())
         except BaseException:
             _remove(new)
             raise
@@ -131,6 +132,8 @@ def hide_again(
             _remove(new)
         old = None if dry_run else swap_folders(out, new)
     whole = {name: one.source.removesuffix(f" (part {one.part})") for name, one in sorted(here.items())}
+    now_at = {source: moved[key] for key, source in sources_by_content(records).items() if key in moved}
+    whole = {name: source if source in after else now_at.get(source, source) for name, source in whole.items()}
     pairs = [(name, after[source].output) for name, source in whole.items() if source in after]
     return Rebuilt(
         exposed,

@@ -11,8 +11,7 @@ import hashlib
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Protocol
+from pathlib import Path, PurePosixPath
 
 from sfumato.base.errors import InputError, NotCertified, SfumatoError
 from sfumato.base.things.traces import Trace
@@ -20,10 +19,17 @@ from sfumato.base.units import count_of
 from sfumato.tracks.certificates.build import released_of
 from sfumato.tracks.certificates.verify import Document
 from sfumato.tracks.folders.folder_fields import CertifiedFile, FolderDocument
-from sfumato.tracks.folders.manifest import SourceRecord, family_of, kept_name, keyed_name, part_name
+from sfumato.tracks.folders.manifest import (
+    SourceRecord,
+    family_of,
+    kept_name,
+    keyed_name,
+    part_name,
+    sources_by_content,
+)
 from sfumato.tracks.folders.rides.growing import SHORTER, Still, alone_by_segment, is_part, told_apart
 from sfumato.tracks.folders.rides.one_person import Whereabouts
-from sfumato.tracks.folders.rides.sharing import Sharing
+from sfumato.tracks.folders.rides.sharing import Sharing, Witness
 from sfumato.tracks.folders.staging import NO_ROOM, WITHHELD_BEFORE, FolderStatement, Staging, opened_private
 from sfumato.tracks.io import read_trace, writer_of
 from sfumato.tracks.io.archive import Member, members
@@ -74,19 +80,6 @@ class Row:
         """What the manifest says of a source."""
         counts = (record.points_in, record.points_out, record.left_out, dict(record.skipped))
         return cls(record.source, *counts, refused, record.output, new)
-
-
-class Witness(Protocol):
-    """Sees every ride, also those shared before: a leak test needs them all."""
-
-    def recall(self, name: str) -> bool:
-        """Whether all that a source showed was seen before under this name, and counts again; the next one begins."""
-
-    def look(self, trace: Trace, published: Trace | None) -> None:
-        """A ride as it was recorded, and as it is shared."""
-
-    def settle(self, name: str | None) -> None:
-        """The source has ended; what it showed may be recalled by this name."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -188,6 +181,7 @@ class Job(Staging):
         self.to = None if how.to is None else output_format("", how.to)
         # A wish also names the format to write.
         self.wish = do.wish if how.to is None else hashlib.sha256(f"{do.wish} as {how.to}".encode()).hexdigest()
+        self.known = sources_by_content(self.manifest.records.values())
         self.rows: list[Row] = []
         self.further: list[Row] = []  # of a ride that became several files
         self.whereabouts = Whereabouts() if do.noisy else None
@@ -226,6 +220,8 @@ class Job(Staging):
 
     def _one(self, source: str, path: Path) -> Row:
         digest, looks = hashlib.sha256(path.read_bytes()).hexdigest(), self.do.looks
+        if source not in self.manifest.records:
+            source = self.known.get((digest, PurePosixPath(source).name), source)
         family = family_of(self.manifest.records, source)
         if looks is None:
             return self._treated(source, digest, family, path)

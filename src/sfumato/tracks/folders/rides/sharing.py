@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Protocol
 
 from sfumato.base.errors import InputError
 from sfumato.base.randomness import Random
+from sfumato.base.things.traces import Trace
 from sfumato.tracks.certificates.verify import Document
 from sfumato.tracks.folders.folder_fields import FolderDocument
 from sfumato.tracks.folders.staging import Sign
@@ -35,6 +37,19 @@ class Faces:
     sign: Sign | None = None
     certified: Callable[[FolderDocument], object] | None = None
     unnamed: Callable[[Sequence[FoundPlace]], None] | None = None
+
+
+class Witness(Protocol):
+    """Sees every ride, also those shared before: a leak test needs them all."""
+
+    def recall(self, name: str) -> bool:
+        """Whether all that a source showed was seen before under this name, and counts again; the next one begins."""
+
+    def look(self, trace: Trace, published: Trace | None) -> None:
+        """A ride as it was recorded, and as it is shared."""
+
+    def settle(self, name: str | None) -> None:
+        """The source has ended; what it showed may be recalled by this name."""
 
 
 @dataclass(frozen=True, slots=True)
