@@ -1,0 +1,209 @@
+"""Releases laid on one another, because part of the noise is the same at all moments of a release.
+
+The constant share of the noise, and whatever is slower than the release is long, does not average out over points, and
+a map in which it is taken for ordinary noise is blurred by it. But people of one city are at much the same places: a
+release that lies 200 m east of everybody else's was probably shifted. With f the map of everybody, K the rest of the
+noise and v the variance of the shift, its probability is
+
+    p(u | release) ∝ exp(-|u|² / 2v) · Π_i (K f)(z_i - u)^τ.
+
+Each release is moved back by its mean of u, less the mean move of all (a map that is too flat draws everybody to its
+middle). What is left of the noise has the variance o - v + var(u | release). Where that leaves more than three tenths
+of v, releases are too short to tell, and stay as they are. Points of one release are not independent: τ counts one of
+them for every fifty minutes. Where the shifts come out larger than the law allows, people are not at the same places
+after all: τ is halved until they fit. How far all releases lie off *together* cannot be seen: that part, v / releases,
+stays in the answer, and is in its interval.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sfumato.base.arrays import FloatArray, IntArray
+from sfumato.base.compiled import compile_loop
+from sfumato.base.things.estimated_map import Weight
+from sfumato.tracks.answers.maps.cells import Window
+from sfumato.tracks.answers.maps.deconvolution import Spread, density
+from sfumato.tracks.answers.received import NoiseLaw, Person, time_weights
+
+
+@compile_loop()
+def overlaps(row: IntArray, column: IntArray, mass: FloatArray, seen: FloatArray, reach: int) -> FloatArray:
+    """Σ_i mass_i · seen[cell_i - u] for every shift u of up to ``reach`` cells; beyond the map its edge is taken."""
+    rows, columns = seen.shape
+    out = np.zeros((2 * reach + 1, 2 * reach + 1))
+    for i in range(len(row)):
+        for a in range(-reach, reach + 1):
+            r = min(max(row[i] - a, 0), rows - 1)
+            for b in range(-reach, reach + 1):
+                c = min(max(column[i] - b, 0), columns - 1)
+                out[a + reach, b + reach] += mass[i] * seen[r, c]
+    return out
+
+
+FEWEST = 10  # releases
+ONE_IN_S = 3000.0  # one point in so many seconds says something of its own
+FIRST_STEPS = 60
+_REACH = 3.0
+_LARGEST = 12  # cells
+_DEEPEST = 12.0  # a point where nobody is says no more than this against a shift (log-likelihood)
+_TOO_FAR = 1.2
+_HALVINGS = 5
+_TOLD = 0.3  # at most so much of the shifts' variance may be left
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unit:
+    """One release of one person: places (n, 2) in latent rows and columns, when, what each counts; its length."""
+
+    law: int
+    person: int
+    places: FloatArray
+    times_s: FloatArray
+    mass: FloatArray
+    seconds: float
+    duration_s: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Aligned:
+    """Releases moved back, by how many latent cells each, the laws of what is left of their noise, how much less its
+    variance is for each law, the variance of their common shift, and of each law what a release's points shared."""
+
+    units: tuple[Unit, ...]
+    moved: FloatArray
+    laws: tuple[NoiseLaw, ...]
+    less_m2: tuple[float, ...]
+    common_m2: float
+    shared_m2: tuple[float, ...]
+
+    @classmethod
+    def as_they_are(cls, units: Sequence[Unit], laws: Sequence[NoiseLaw]) -> Aligned:
+        """Nothing moved."""
+        return cls(tuple(units), np.zeros((len(units), 2)), tuple(laws), (0.0,) * len(laws), 0.0, (0.0,) * len(laws))
+
+
+def units_of(
+    people: Sequence[Person], laws: Sequence[NoiseLaw], window: Window, *, weight: Weight = "points"
+) -> list[Unit]:
+    """Every release of everybody, person by person. A point counts one, or the seconds that it stands for, or as much
+    as makes everybody count the same."""
+    out = []
+    for number, person in enumerate(people):
+        points = sum(len(trace) for _, trace in person.releases)
+        for law, trace in person.releases:
+            seconds = time_weights(trace)
+            mass = seconds if weight == "time" else np.full(len(trace), 1.0 if weight == "points" else 1.0 / points)
+            places = window.places(trace.lat_deg, trace.lon_deg)
+            lasts = float(seconds.sum()), float(np.ptp(trace.times_s))
+            out.append(Unit(laws.index(law), number, places, trace.times_s, mass, *lasts))
+    return out
+
+
+def count_on(units: Sequence[Unit], law: int, window: Window, groups: Sequence[IntArray] | None = None) -> FloatArray:
+    """What counts in each latent cell (groups, rows, columns), of one law; ``groups`` of each unit's points."""
+    rows, columns = window.shape
+    count = 1 if groups is None else 1 + max(int(one.max(initial=0)) for one in groups)
+    out = np.zeros(count * rows * columns)
+    for number, unit in enumerate(units):
+        if unit.law == law:
+            row, column = (np.floor(unit.places[:, axis]).astype(np.int64) for axis in (0, 1))
+            inside = (row >= 0) & (row < rows) & (column >= 0) & (column < columns)
+            cells = row[inside] * columns + column[inside]
+            if groups is not None:
+                cells += groups[number][inside] * (rows * columns)
+            np.add.at(out, cells, unit.mass[inside])
+    return out.reshape(count, rows, columns)
+
+
+def align(units: Sequence[Unit], laws: Sequence[NoiseLaw], window: Window) -> Aligned:
+    """Releases laid on one another; as they are where they share no shift, or are too few."""
+    shared = [_shared_m2(law, [unit.duration_s for unit in units if unit.law == i]) for i, law in enumerate(laws)]
+    if len(units) < FEWEST or not max(shared) > 0:
+        return Aligned.as_they_are(units, laws)
+    plain = [Spread.of(law, *window.shape, *window.latent_m) for law in laws]
+    found = density(plain, [count_on(units, i, window)[0] for i in range(len(laws))], FIRST_STEPS)
+    seen = [
+        _logarithm(Spread.of(_left(law, v, 0.0), *window.shape, *window.latent_m).spread(found))
+        for law, v in zip(laws, shared, strict=True)
+    ]
+    said = [_said(unit, seen[unit.law], _reach(shared[unit.law], window)) for unit in units]
+    means, left, told = _shifts(units, said, shared, window)
+    if any(w > _TOLD * v for v, w in zip(shared, left, strict=True)):
+        return Aligned.as_they_are(units, laws)  # a shift that is mostly guessed pulls people to the crowd
+    mass = np.array([float(unit.mass.sum()) for unit in units])
+    means = means - np.average(means, axis=0, weights=mass)
+    moved = tuple(replace(unit, places=unit.places - mean) for unit, mean in zip(units, means, strict=True))
+    rest_laws = tuple(_left(law, v, w) for law, v, w in zip(laws, shared, left, strict=True))
+    less = tuple(v - w for v, w in zip(shared, left, strict=True))
+    v_of = np.array([shared[unit.law] for unit in units])
+    common = float(told * np.sum(v_of * (mass / mass.sum()) ** 2))
+    return Aligned(moved, means, rest_laws, less, common, tuple(shared))
+
+
+def _shifts(
+    units: Sequence[Unit], said: Sequence[FloatArray], shared: Sequence[float], window: Window
+) -> tuple[FloatArray, list[float], float]:
+    """Mean shift of each release in latent cells, variance left for each law, and the share of the variance told."""
+    sizes = np.array(window.latent_m)
+    mass = np.array([float(unit.mass.sum()) for unit in units])
+    of_law = np.array([unit.law for unit in units])
+    for halved in range(_HALVINGS + 1):
+        means, left = np.zeros((len(units), 2)), np.zeros(len(units))
+        for number, (unit, words) in enumerate(zip(units, said, strict=True)):
+            v = shared[unit.law]
+            if not v > 0:
+                continue
+            tau = min(len(unit.places), max(unit.seconds, 1.0) / ONE_IN_S) / max(mass[number], 1e-9) / 2**halved
+            reach = len(words) // 2
+            steps = [np.arange(-reach, reach + 1) * size for size in sizes]
+            log = tau * words - (steps[0][:, None] ** 2 + steps[1][None, :] ** 2) / (2 * v)
+            weight = np.exp(log - log.max())
+            weight /= weight.sum()
+            sides = weight.sum(axis=1), weight.sum(axis=0)
+            means[number] = [side @ step for side, step in zip(sides, steps, strict=True)]
+            squares = sum(side @ step**2 for side, step in zip(sides, steps, strict=True))
+            left[number] = (squares - float(means[number] @ means[number])) / 2
+        v_of = np.array([shared[law] for law in of_law])
+        told = float(np.sum(means**2) / 2 / v_of.sum())
+        if told + left.sum() / v_of.sum() <= _TOO_FAR:
+            break
+    per_law = [
+        float(np.average(left[of_law == law], weights=mass[of_law == law] + 1e-12)) if (of_law == law).any() else 0.0
+        for law in range(len(shared))
+    ]
+    return means / sizes, per_law, min(told, 1.0)
+
+
+def _said(unit: Unit, seen: FloatArray, reach: int) -> FloatArray:
+    columns = seen.shape[1] + 2 * reach
+    row, column = (np.floor(unit.places[:, axis]).astype(np.int64) + reach for axis in (0, 1))
+    inside = (row >= 0) & (row < seen.shape[0] + 2 * reach) & (column >= 0) & (column < columns)
+    cells, first = np.unique(row[inside] * columns + column[inside], return_inverse=True)
+    mass = np.bincount(first, weights=unit.mass[inside]).astype(np.float64)
+    return overlaps(cells // columns - reach, cells % columns - reach, mass, seen, reach)
+
+
+def _left(law: NoiseLaw, shared_m2: float, unknown_m2: float) -> NoiseLaw:
+    return law if not shared_m2 else law.of_variance(law.variance_m2 - shared_m2 + unknown_m2)
+
+
+def _reach(variance_m2: float, window: Window) -> int:
+    return min(math.ceil(_REACH * math.sqrt(variance_m2) / min(window.latent_m)), _LARGEST)
+
+
+def _shared_m2(law: NoiseLaw, durations_s: Sequence[float]) -> float:
+    """Variance that any two points of a release have in common, at least (covariances fall with the lag)."""
+    if law.epsilon_per_m is not None or not durations_s:
+        return 0.0
+    shared = float(np.asarray(law.kernel(float(max(durations_s)))))
+    return shared if 1e-3 < shared / law.variance_m2 < 0.9 else 0.0
+
+
+def _logarithm(seen: FloatArray) -> FloatArray:
+    log: FloatArray = np.log(np.maximum(seen, 1e-300))
+    return np.asarray(np.maximum(log, log.max() - _DEEPEST))
