@@ -260,22 +260,26 @@ function districtTable({ average, this_round, level }: DistrictFacts, cycle: Clo
   const numbers = (one?: DistrictShare) =>
     one ? [percent(one.share), `${percent(one.low)} – ${percent(one.high)}`] : ["–", "–"];
   const key = ({ names }: DistrictShare) => names.join("\n");
-  const own = new Map(this_round.map((one) => [key(one), one]));
-  const order = [...average].sort(
-    (a, b) => Number(a.names.length === 0) - Number(b.names.length === 0) || b.share - a.share,
-  );
+  const ofRound = new Map(this_round.map((one) => [key(one), one]));
   const both = new Set(average.map(key));
-  const rows = [
-    ...order.map((one) => [districtName(one), ...numbers(one), ...numbers(own.get(key(one)))]),
-    ...this_round.filter((one) => !both.has(key(one))).map((one) => [districtName(one), ...numbers(), ...numbers(one)]),
-  ];
-  const heads = [say("col_district"), say("col_share"), interval, say("col_this_round"), interval];
+  const alone = changed(cycle);
+  const ranked = (shares: DistrictShare[]) =>
+    [...shares].sort((a, b) => Number(a.names.length === 0) - Number(b.names.length === 0) || b.share - a.share);
+  const rows = alone
+    ? ranked(this_round).map((one) => [districtName(one), ...numbers(one)])
+    : [
+        ...ranked(average).map((one) => [districtName(one), ...numbers(one), ...numbers(ofRound.get(key(one)))]),
+        ...this_round
+          .filter((one) => !both.has(key(one)))
+          .map((one) => [districtName(one), ...numbers(), ...numbers(one)]),
+      ];
+  const heads = [say("col_district"), say("col_share"), interval, ...(alone ? [] : [say("col_this_round"), interval])];
   const cells = (kind: "th" | "td", texts: string[]) =>
     element("tr", {}, ...texts.map((one) => element(kind, kind === "th" ? { scope: "col" } : {}, one)));
   return element(
     "table",
     {},
-    element("caption", {}, say("districts_caption", { when: averaged(cycle) })),
+    element("caption", {}, say("districts_caption", { when: alone ? own(cycle) : averaged(cycle) })),
     element("thead", {}, cells("th", heads)),
     element("tbody", {}, ...rows.map((texts) => cells("td", texts))),
   );

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
@@ -77,3 +78,36 @@ def test_a_cycle_unlike_its_class_shows_itself_and_is_called_changed():
     of_class = changed_map(tallies, log_smooth(tallies))
     own, of_class = (earth_movers_distance(one.probabilities, feast, grid) for one in (closed.this_cycle, of_class))
     assert own < 0.5 * of_class
+
+
+def begun(first: datetime, duration_s: int, calendar: Calendar, rounds: int = 4) -> list[str]:
+    """When rounds end by the clock of the place, the first opened then."""
+    at, found = first.timestamp(), []
+    for _ in range(rounds):
+        at = calendar.due_s(at, duration_s)
+        found.append(f"{datetime.fromtimestamp(at, first.tzinfo):%a %d %b %H:%M}")
+        at += 2  # a moment passes until the next is open
+    return found
+
+
+def test_weeks_begin_on_mondays_at_eight_through_both_changes_of_the_clock():
+    paris = ZoneInfo("Europe/Paris")
+    eight = Calendar(time_zone="Europe/Paris", begins_hour=8)
+    spring, autumn = datetime(2027, 3, 17, 15, tzinfo=paris), datetime(2027, 10, 20, 15, tzinfo=paris)
+    assert begun(spring, 7 * DAY, eight, 3) == ["Mon 22 Mar 08:00", "Mon 29 Mar 08:00", "Mon 05 Apr 08:00"]
+    assert begun(autumn, 7 * DAY, eight, 3) == ["Mon 25 Oct 08:00", "Mon 01 Nov 08:00", "Mon 08 Nov 08:00"]
+    assert begun(spring, 14 * DAY, eight, 2) == ["Mon 29 Mar 08:00", "Mon 12 Apr 08:00"]
+    friday = datetime(2027, 3, 26, 15, tzinfo=paris)
+    assert begun(friday, DAY, eight) == ["Sat 27 Mar 08:00", "Sun 28 Mar 08:00", "Mon 29 Mar 08:00", "Tue 30 Mar 08:00"]
+    parts = Calendar("parts-of-day", "Europe/Paris", 0)
+    assert begun(friday, 6 * HOUR, parts, 2) == ["Fri 26 Mar 18:00", "Sat 27 Mar 00:00"]
+    assert begun(friday, DAY, Calendar(), 1) == ["Sat 27 Mar 15:00"], "without an hour, when the one before ends"
+
+
+def test_rounds_that_drift_through_the_week_cannot_begin_at_an_hour():
+    calendar = Calendar(begins_hour=8)
+    for duration_s in (HOUR, 6 * HOUR, DAY, 7 * DAY, 28 * DAY):
+        calendar.check_steps(duration_s)
+    for duration_s in (None, 1800, 5 * HOUR, 3 * DAY, 10 * DAY):
+        with pytest.raises(InputError, match="begin at the same hour"):
+            calendar.check_steps(duration_s)

@@ -148,7 +148,7 @@ def test_shares_of_districts_stand_on_map_table_and_in_every_file(visitor: TestC
     assert "<Nord>" not in page
     whole = visitor.get("/api/v1/campaigns/nantes/estimate.json").json()["cycle"]["districts"]
     assert [one["names"] for one in whole["average"]] == [*([name] for name in NAMES), []]
-    assert sum(one["share"] for one in whole["average"]) == pytest.approx(1.0)
+    assert sum(one["share"] for one in whole["average"]) == pytest.approx(1.0, abs=0.002)
     table = visitor.get("/api/v1/campaigns/nantes/districts.csv").text.splitlines()
     assert table[0].split(",")[:4] == ["district", "share", "low", "high"]
     assert {"reports", "from", "until", "level"} < set(table[0].split(","))
@@ -183,7 +183,7 @@ def test_a_change_is_told_where_there_is_one_and_the_average_is_no_answer_then(v
     first = page.index("La carte a changé : le tour 3")
     assert first < page.index('id="headline"'), "said in the first line"
     assert 'class="calm"' not in page
-    assert "moyenne des tours" not in page[: page.index("map-controls")], "the average is not offered as the answer"
+    assert "moyenne des tours" not in page, "the average is not offered as the answer, nor in the table"
     same = visitor.get("/api/v1/campaigns/nantes/compare", params={"before": "1", "after": "1"})
     assert same.status_code == 409
     assert visitor.get("/api/v1/campaigns/nantes/compare?before=1&after=9").status_code == 404

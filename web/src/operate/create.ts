@@ -165,6 +165,14 @@ export async function create(): Promise<void> {
     ["parts-of-day", say("classes_day")],
     ["weekday-weekend-parts-of-day", say("classes_both")],
   ]);
+  // Parts of the day begin at midnight and last six hours: rounds that do not would lie in none of them.
+  classes.addEventListener("change", () => {
+    const parts = classes.value.endsWith("parts-of-day");
+    if (parts) [begins.value, cycle.value] = ["0", String(6 * HOUR)];
+    else if (classes.value !== "none" && Number(cycle.value) > 24 * HOUR) cycle.value = String(24 * HOUR);
+    if (classes.value === "weekday-weekend") begins.value = "0";
+    plan();
+  });
   const typed = () => {
     map.show(area());
     plan();

@@ -193,10 +193,10 @@ def rows_of(districts: Districts, groups: Sequence[Group]) -> FloatArray:
     return out
 
 
-def shares(chosen: FloatArray, estimate: FloatArray, linear: Linearised, target: Target, level: float) -> Shares:
-    """The share of every row in ``estimate``, with its interval, which holds the share shown."""
-    share = chosen @ estimate
-    low, high = (np.clip(end, 0.0, 1.0) for end in interval_ends(linear.sums(chosen, target), level))
+def shares(chosen: FloatArray, linear: Linearised, target: Target, level: float) -> Shares:
+    """The share of every row, with its interval: not smoothed, as changes are, so that a report says one thing."""
+    known = raw_shares(chosen, linear, target, level)
+    share, low, high = (np.clip(one, 0.0, 1.0) for one in (known.centre, known.low, known.high))
     return Shares(read_only(share), read_only(np.minimum(low, share)), read_only(np.maximum(high, share)))
 
 

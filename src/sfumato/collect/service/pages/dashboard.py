@@ -178,7 +178,7 @@ def area_table(
     """The map's twin: districts, or areas from the fullest on, or the largest cells where there are no areas."""
     grid, changed = campaign.grid.to_grid(), changed_in(history, last) is not None
     if last.districts is not None:
-        return district_table(last.districts, average_in_words(last, said), said)
+        return district_table(last.districts, _when_of(last, changed, said), said, alone=changed)
     if last.areas is None or changed:
         return _cells(grid, last, said)
     lat, lon = grid.north_deg or 0.0, grid.west_deg or 0.0

@@ -94,22 +94,33 @@ def _short(name: str) -> str:
     return name if len(name) <= 22 else f"{name[:21]}…"
 
 
-def district_table(facts: DistrictFacts, when: str, said: Words) -> str:
-    """The map's twin: each district's share over all rounds and in the last, with intervals."""
+def district_table(facts: DistrictFacts, when: str, said: Words, *, alone: bool = False) -> str:
+    """The map's twin: each district's share over all rounds and in the last, with intervals.
+
+    ``alone``: in the last only, where an average is no answer.
+    """
     of_round = {one.names: one for one in facts.this_round}
     level = said.say("col_interval", level=f"{100 * facts.level:g} %")
-    heads = [said.say("col_district"), said.say("col_share"), level, said.say("col_this_round"), level]
+    heads = [said.say("col_district"), said.say("col_share"), level]
+    if alone:
+        of_last = ([escape(name_of(one, said)), *_said(one, said)] for one in _ranked(facts.this_round))
+        return table(said.say("districts_caption", when=when), heads, of_last, label=said.say("view_districts"))
+    heads += [said.say("col_this_round"), level]
 
     def rows() -> Iterator[list[str]]:
-        shown = sorted(facts.average, key=lambda one: (not one.names, -one.share))
-        alone = [one for one in facts.this_round if one.names not in {other.names for other in shown}]
+        shown = _ranked(facts.average)
+        unlike = [one for one in facts.this_round if one.names not in {other.names for other in shown}]
         for one in shown:
             own = of_round.get(one.names)
             yield [escape(name_of(one, said)), *_said(one, said), *(["–", "–"] if own is None else _said(own, said))]
-        for one in alone:  # one round tells fewer districts apart than all of them
+        for one in unlike:  # one round tells fewer districts apart than all of them
             yield [escape(name_of(one, said)), "–", "–", *_said(one, said)]
 
     return table(said.say("districts_caption", when=when), heads, rows(), label=said.say("view_districts"))
+
+
+def _ranked(shown: Sequence[DistrictShare]) -> list[DistrictShare]:
+    return sorted(shown, key=lambda one: (not one.names, -one.share))
 
 
 def _said(one: DistrictShare, said: Words) -> list[str]:

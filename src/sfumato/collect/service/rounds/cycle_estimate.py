@@ -187,17 +187,17 @@ def _districts(
     target: Target = "reporters" if rules.reporting == "every-cycle" else "population"
     each = named.raw_shares(known.chosen, own, target, level)
 
-    def shares(linear: Linearised, estimate: FloatArray) -> tuple[DistrictShare, ...]:
+    def shares(linear: Linearised) -> tuple[DistrictShare, ...]:
         groups = told.groups(linear.reports)
-        found = named.shares(named.rows_of(known, groups), estimate, linear, "reporters", level)
+        found = named.shares(named.rows_of(known, groups), linear, "reporters", level)
         together = [tuple(names[one] for one in group) for group in groups]
         rows = zip_longest(together, *(part.tolist() for part in (found.share, found.low, found.high)), fillvalue=())
         return tuple(DistrictShare(names=who, share=share, low=low, high=high) for who, share, low, high in rows)
 
     return DistrictFacts(
         level=level,
-        average=shares(closed.intervals.linear, closed.estimate.probabilities),
-        this_round=shares(own, closed.this_cycle.probabilities),
+        average=shares(closed.intervals.linear),
+        this_round=shares(own),
         each=tuple(zip(*(part.tolist() for part in (each.centre, each.low, each.high)), strict=True)),
         target=target,
     )

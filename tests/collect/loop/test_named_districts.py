@@ -1,0 +1,77 @@
+"""Intervals of named districts and of their changes hold, on a world that nothing was tuned on; what is told apart."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sfumato.base.errors import InputError
+from sfumato.base.things.grid import Grid
+from sfumato.collect.estimation import Tally, log_smooth
+from sfumato.collect.estimation.uncertainty import linearise
+from sfumato.collect.grids.sampling import draw_tally
+from sfumato.collect.loop import Rules, first_channel
+from sfumato.collect.loop.districts import Districts, Telling, change, mean_of, raw_shares, telling
+
+GRID = Grid(rows=8, columns=8, cell_height=500.0, cell_width=500.0, unit="m")
+CHANNEL = first_channel(GRID, Rules(beta=0.001, promise="epsilon", max_log_change=None))
+OF_CELL = np.array([[0] * 5 + [1] * 3] * 3 + [[2] * 2 + [3] * 6] * 5).ravel()
+DISTRICTS = Districts(GRID, ("a", "b", "c", "d"), OF_CELL)
+ONE = Tally(CHANNEL, np.ones(64, dtype=np.int64))
+
+
+def known() -> Telling:
+    return telling(DISTRICTS, [ONE], "once")
+
+
+def test_more_reports_tell_more_apart_and_every_district_is_in_one_group() -> None:
+    told, groups = known(), []
+    for reports in (10, 100, 300, 1_000, 10_000, 1_000_000):
+        groups.append(told.groups(reports))
+        assert sorted(one for group in groups[-1] for one in group) == [0, 1, 2, 3]
+    assert [len(one) for one in groups] == sorted(len(one) for one in groups)
+    assert (len(groups[0]), len(groups[-1])) == (1, 4)
+    assert set(told.neighbours) == {(0, 1), (0, 2), (0, 3), (1, 3), (2, 3)}
+
+
+def test_what_is_told_apart_comes_out_fuller_in_95_of_100_campaigns() -> None:
+    told, rng, s = known(), np.random.default_rng(5), DISTRICTS.chosen.sum(axis=1) / 64
+    needed = told.reports_for((0,), (1,))
+    density = np.ones(64)
+    larger, smaller = (0, 1) if s[0] > s[1] else (1, 0)
+    density[larger == OF_CELL] = 2 * (s[0] + s[1]) / (2 * s[larger] + s[smaller])
+    density[smaller == OF_CELL] = density[larger == OF_CELL][0] / 2
+    fuller, rows = [], DISTRICTS.chosen / s[:, None]
+    for seed in range(300):
+        counts = draw_tally(CHANNEL, rng.multinomial(round(needed), density / density.sum()), rng=seed)
+        linear = linearise([Tally(CHANNEL, counts)], np.full(64, 1 / 64), "once")
+        centre = linear.theta + linear.inverse @ linear.score
+        fuller.append(rows[larger] @ centre > rows[smaller] @ centre)
+    assert 0.90 <= np.mean(fuller) <= 0.99
+
+
+@pytest.mark.slow
+def test_intervals_of_shares_and_of_changes_hold() -> None:
+    rng, held, moved, chosen = np.random.default_rng(6), [], [], DISTRICTS.chosen
+    before = rng.dirichlet(np.full(64, 0.3))
+    after = 0.7 * before + 0.3 * rng.dirichlet(np.full(4, 1.0))[OF_CELL] / DISTRICTS.chosen.sum(axis=1)[OF_CELL]
+    for seed in range(120):
+        rounds, everybody = [], np.zeros(64)
+        for number, shares in enumerate((before, before, after)):
+            people = rng.multinomial(400, shares)
+            tally = Tally(CHANNEL, draw_tally(CHANNEL, people, rng=3 * seed + number))
+            linear = linearise([tally], log_smooth([tally]).probabilities, "once")
+            one = raw_shares(chosen, linear, "reporters", 0.95)
+            held.extend((one.low <= chosen @ people / 400) & (chosen @ people / 400 <= one.high))
+            rounds.append(raw_shares(chosen, linear, "population", 0.95))
+            everybody += people
+        gone = change(mean_of(rounds[:2], [400, 400]), rounds[2])
+        true = chosen @ (after - before)
+        moved.extend((gone.low <= true) & (true <= gone.high))
+    assert np.mean(held) >= 0.93
+    assert np.mean(moved) >= 0.93
+
+
+def test_districts_without_a_square_are_refused_by_name() -> None:
+    with pytest.raises(InputError, match="centre in e"):
+        Districts(GRID, ("a", "b", "c", "d", "e"), OF_CELL)
