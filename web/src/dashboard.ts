@@ -65,7 +65,7 @@ async function wholeMap(cycle: number): Promise<WholeMap> {
     whole.low = add(whole.low, part.low);
     whole.high = add(whole.high, part.high);
     whole.areas = part.areas;
-    whole.districts = part.districts;
+    whole.districts = part.districts ?? null;
   }
   return whole;
 }

@@ -340,7 +340,7 @@ export interface CountedCycleView {
   low: (number | null)[];
   high: (number | null)[];
   areas: AreaView[] | null;
-  districts: DistrictFacts | null;
+  districts?: DistrictFacts | null;
   counts: number[];
   relayed_counts: number[];
   grid: GridFields;
@@ -575,7 +575,7 @@ export interface MapView {
   low: number[] | null;
   high: number[] | null;
   areas: AreaView[] | null;
-  districts: DistrictFacts | null;
+  districts?: DistrictFacts | null;
 }
 
 /** The ways a test notice was put on. */

@@ -326,7 +326,7 @@ def test_every_language_says_everything_with_the_same_placeholders(language: str
     if language != "en":
         same = {key for key, one in other.items() if one == english[key]}
         allowed = {"nav_pages", "latitude", "longitude", "row_ticket", "level", "contact", "minutes"}
-        allowed |= {"col_centre", "col_information", "col_alarm", "no", "kind_weekend"}
+        allowed |= {"col_centre", "col_information", "col_alarm", "no", "kind_weekend", "paper_question", "paper_dates"}
         assert same <= allowed, same
     used = "".join(path.read_text() for path in (ROOT / "web" / "src").rglob("*.ts"))
     used += "".join(path.read_text() for path in Path(pages.__file__).parent.glob("*.py"))

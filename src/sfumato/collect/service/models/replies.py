@@ -90,7 +90,7 @@ class EstimatedCycleView(ClosedCycleView):
     low: list[float | None]
     high: list[float | None]
     areas: list[AreaView] | None
-    districts: DistrictFacts | None
+    districts: DistrictFacts | None = None
 
 
 class MapView(Record):
@@ -105,7 +105,7 @@ class MapView(Record):
     low: list[float] | None
     high: list[float] | None
     areas: list[AreaView] | None
-    districts: DistrictFacts | None
+    districts: DistrictFacts | None = None
 
 
 class CountedCycleView(EstimatedCycleView):

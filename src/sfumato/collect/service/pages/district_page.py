@@ -19,6 +19,8 @@ from sfumato.collect.service.pages.words import Words
 from sfumato.collect.service.store.records import StoredCycle, StoredEstimate
 
 Round = tuple[StoredCycle, StoredEstimate]
+_TOLD = {"more": "told_more", "fewer": "told_fewer", "none": "told_none"}
+_WHOSE = {"population": "change_population", "reporters": "change_reporters"}
 
 
 def name_of(one: DistrictShare, said: Words) -> str:
@@ -177,12 +179,12 @@ def change_section(told: ComparisonView, said: Words) -> str:
                 said.percent(one.before),
                 said.percent(one.after),
                 between,
-                escape(said.say(f"told_{one.told}")),
+                escape(said.say(_TOLD[one.told])),
             ]
 
     before, after = (_rounds(rounds, said) for rounds in (told.before, told.after))
     caption = said.say("change_caption", before=before, after=after)
-    whose = said.say(f"change_{told.target}", count=said.number(len(told.rows) * (1 - told.level), 2))
+    whose = said.say(_WHOSE[told.target], count=said.number(len(told.rows) * (1 - told.level), 2))
     listed = table(caption, heads, rows(), label=said.say("change_title"))
     return f'{listed}<p class="soft">{escape(whose)}</p>'
 

@@ -29,6 +29,9 @@ _STYLE = (
 )
 
 
+_LIMITS = ("paper_not_one", "paper_not_two", "paper_not_three", "paper_not_four")
+
+
 @dataclass(frozen=True, slots=True)
 class Paper:
     """What a report is made from: the campaign, its closed rounds, the latest with its map, and a comparison."""
@@ -113,7 +116,7 @@ def paper_page(paper: Paper, *, language: str, kept: str, address: str) -> str:
         parts.append(section("changes", said.say("change_title"), change_section(paper.compared, said)))
     method = said.say("paper_method_about", level=said.number(campaign.two_beta_per_km))
     parts.append(section("method", said.say("paper_method"), f"<p>{text(method)}</p>"))
-    limits = "".join(f"<li>{text(said.say(f'paper_not_{one}'))}</li>" for one in ("one", "two", "three", "four"))
+    limits = "".join(f"<li>{text(said.say(one))}</li>" for one in _LIMITS)
     parts.append(section("limits", said.say("paper_not"), f"<ul>{limits}</ul>"))
     made = said.say("paper_made", when=local_time(time.time(), zone), address=address)
     parts.append(f'<p class="soft">{text(made)}</p>')
