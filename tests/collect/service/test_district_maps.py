@@ -111,7 +111,7 @@ def test_a_plan_says_which_districts_will_be_told_apart(visitor: TestClient) -> 
     assert all(one["told"] for one in many["pairs"])
     assert not all(one["told"] for one in few["pairs"])
     hardest = many["pairs"][0]
-    assert hardest["words"].startswith(f"{hardest['one']} de {hardest['other']} : oui ; il y faut environ ")
+    assert hardest["words"].startswith(f"{hardest['one']} de {hardest['other']}\u00a0: oui\u202f; il y faut environ ")
     needed = hardest["people"]
     for people, told in ((needed, True), (int(0.9 * needed), False)):
         asked = visitor.post("/api/v1/plans", json={**body, "people": people}, headers=headers).json()["plan"]
@@ -180,7 +180,7 @@ def test_a_change_is_told_where_there_is_one_and_the_average_is_no_answer_then(v
     assert (told["Bellevue"], told["Zola"]) == ("more", "fewer")
     assert (answer["reports_before"], answer["reports_after"]) == (8000, 4000)
     page = visitor.get("/campaigns/nantes/dashboard").text
-    first = page.index("La carte a changé : le tour 3")
+    first = page.index("La carte a changé\u00a0: le tour 3")
     assert first < page.index('id="headline"'), "said in the first line"
     assert 'class="calm"' not in page
     assert "moyenne des tours" not in page, "the average is not offered as the answer, nor in the table"
