@@ -221,3 +221,13 @@ def test_a_rounds_key_is_loaded_once_however_many_come_at_once(town: Visitor, mo
         answers = list(threads.map(lambda one: send(town, one).status_code, bodies))
     assert set(answers) == {401}
     assert len(loaded) == 1
+
+
+def test_rounds_that_begin_on_mondays_say_one_length_however_long_the_first_is(town: Visitor) -> None:
+    """Devices pin the length of rounds: one that differs by the seconds between two rounds would be refused by all."""
+    week = 604_800
+    create(town, "mondays", tickets="blind", cycle_duration_s=week, cycle_reports=None, begins_hour=8)
+    told = check_offer(channel(town, "mondays"), caps=Caps()).tickets
+    due_s = about(town, "mondays")["cycle"]["due_at_s"]
+    assert told is not None
+    assert (told.round_s, told.opened_at_s) == (week, due_s - week), "the second half ends when the round does"

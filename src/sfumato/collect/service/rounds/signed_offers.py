@@ -150,9 +150,10 @@ def new_cycle(
 
 def _published(key: RoundKey, asked: Specification, now_s: int) -> PublishedTickets:
     # A round that also ends when it has enough reports has no end that a device could wait for.
-    due_s = asked.due_at_s(now_s) if asked.cycle_reports is None else None
-    round_s = None if due_s is None else due_s - now_s
-    return PublishedTickets(kind=KIND, key=key.published, opened_at_s=now_s, round_s=round_s)
+    round_s, due_s = asked.cycle_duration_s if asked.cycle_reports is None else None, asked.due_at_s(now_s)
+    # Devices pin the length: a round that begins by the clock is told from its end, whenever it was opened.
+    began_s = now_s if round_s is None or due_s is None else due_s - round_s
+    return PublishedTickets(kind=KIND, key=key.published, opened_at_s=began_s, round_s=round_s)
 
 
 def refuse_what_devices_refuse(asked: Specification, cycle: NewCycle, public_key: str) -> None:
