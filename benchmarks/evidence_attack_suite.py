@@ -1,17 +1,23 @@
 """The attack suite on real people: the matrix of docs/evidence/attacks.md, and the numbers it must show.
 
-    python benchmarks/evidence_attack_suite.py [--world geolife|cabs] [--people 100] [--quick] [--page]
+    python benchmarks/evidence_attack_suite.py [--world geolife|cabs] [--people 100] [--quick] [--write]
 
-Reads ../shared/data. Mechanism × attacker at 50, 150, 500 and 709 m RMS (``--quick``: 150 and 709 m, 30 people). Exits
-non-zero when a number that is asked for is missed, or a verdict of the page no longer holds.
+Reads ../shared/data. Mechanism × attacker at 50, 150, 500 and 709 m RMS (``--quick``: 150 and 709 m, 30 people), two
+processes, a workplace known to those who ask. ``--write`` renews docs/evidence/attack_matrix.csv, from which the pages
+of attackers are made. Exits non-zero when a number that is asked for is missed, or a verdict no longer holds.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import math
+import os
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -19,9 +25,10 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from sfumato.base.things.traces import Trace
-from sfumato.cli.tracks.attacks.compare_mechanisms import USUAL, lines_of
+from sfumato.cli.tracks.attacks.compare_mechanisms import lines_of
 from sfumato.tracks.answers.usefulness.measures import MapsAsked
-from sfumato.tracks.attacks.compare import CompareAsked, cells_to_compare, compare_mechanisms
+from sfumato.tracks.attacks.compare import CompareAsked, ComparedMechanism, compare_mechanisms, on_frontier
+from sfumato.tracks.attacks.knows import Knows
 from sfumato.tracks.attacks.outcomes import attackers_named
 from sfumato.tracks.attacks.practices.registry import MECHANISMS_COMPARED
 from sfumato.tracks.attacks.suite import SuiteAsked, attack_releases
@@ -29,7 +36,8 @@ from sfumato.tracks.places.find import find_places
 from sfumato.tracks.places.globe import Around
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
-MOST_POINTS, FEWEST_POINTS = 20_000, 300
+MATRIX = Path(__file__).resolve().parents[1] / "docs" / "evidence" / "attack_matrix.csv"
+MOST_POINTS, MATRIX_POINTS, FEWEST_POINTS = 20_000, 5_000, 300
 DAY_S = 86400.0
 
 
@@ -120,14 +128,16 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--world", choices=("geolife", "cabs"), default="geolife")
     parser.add_argument("--people", type=int, default=100)
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--page", action="store_true", help="the matrix as a table of the docs")
+    parser.add_argument("--write", action="store_true", help="renew the matrix of the docs")
+    parser.add_argument("--mechanisms", default="", help="some of them, separated by semicolons")
+    parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--only", choices=("numbers", "matrix"), default=None)
     asked = parser.parse_args(arguments)
     if not SHARED.exists():
         print("../shared/data is not there: nothing to attack.")
         return 0
-    began, failed = time.process_time(), []
-    people = people_of(asked.world, 30 if asked.quick else asked.people)
+    started, failed = time.time(), list[str]()
+    people = people_of(asked.world, 30 if asked.quick else asked.people, MATRIX_POINTS)
     print(f"{asked.world}: {len(people)} people, {sum(len(trace) for _, trace in people)} points")
     if asked.only != "matrix" and asked.world == "geolife":
         every = people_of("geolife", 1000) if not asked.quick else people
@@ -141,35 +151,52 @@ def main(arguments: list[str]) -> int:
     if asked.only != "numbers":
         sizes = (150.0, 709.0) if asked.quick else (50.0, 150.0, 500.0, 709.0)
         wanted = CompareAsked(
-            mechanisms=list(MECHANISMS_COMPARED),
-            attackers=attackers_named(USUAL),
+            mechanisms=asked.mechanisms.split(";") if asked.mechanisms else list(MECHANISMS_COMPARED),
+            attackers=[name for name in attackers_named("all") if name not in ("kept fields", "learned path")],
             sizes_m=sizes,
             maps=MapsAsked((1000.0,), (3000.0,)),
+            knows=Knows(place="work"),
         )
-        cells = len(cells_to_compare(wanted))
-        done = iter(range(1, cells + 1))
-        rows = compare_mechanisms(people, wanted, lambda: print(f"  {next(done)} of {cells}", file=sys.stderr))
-        lines = lines_of(rows)
-        print("\n".join(page_lines(rows) if asked.page else lines))
+        rows = matrix(people, wanted, asked.workers)
+        print("\n".join(lines_of(rows)))
+        if asked.write:
+            write_matrix(asked.world, len(people), rows)
         for row in rows:
             failed += [f"{row.mechanism} at {row.at}: {one.sentence()}" for one in row.attempts if one.beats]
-    print(f"{time.process_time() - began:.0f} s of processor time")
+    print(f"{time.time() - started:.0f} s", end=", ")
+    print(f"{sum(os.times()[:4]):.0f} s of processor time")
     for words in failed:
         print(f"MISSED {words}")
     return int(bool(failed))
 
 
-def page_lines(rows) -> list[str]:
-    """Shares in 100 of the best attacker of each goal."""
-    goals = ("moments", "home", "work", "stays", "identity")
-    out = ["| mechanism | at | " + " | ".join(goals) + " | heat map 1 km wrong |", "|---" * (len(goals) + 3) + "|"]
+def matrix(people: list[tuple[str, Trace]], wanted: CompareAsked, workers: int) -> list[ComparedMechanism]:
+    """Every mechanism, some at once; each is said when it is done."""
+    rows, one_each = [], [replace(wanted, mechanisms=[name]) for name in wanted.mechanisms]
+    with ProcessPoolExecutor(workers) as pool:
+        for asked, found in zip(one_each, pool.map(partial(compare_mechanisms, people), one_each), strict=True):
+            print(f"  {asked.mechanisms[0]}", file=sys.stderr, flush=True)
+            rows += found
+    return list(on_frontier(rows))
+
+
+def write_matrix(world: str, people: int, rows: list[ComparedMechanism]) -> None:
+    """One line per world, mechanism, attacker and goal; those of other worlds stay."""
+    heads = ["world", "people", "mechanism", "at", "attacker", "goal", "found", "low", "high", "luck", "allowed"]
+    old = list(csv.DictReader(MATRIX.open(encoding="utf-8"))) if MATRIX.exists() else []
+    done = {row.mechanism for row in rows}
+    lines = [one for one in old if one["world"] != world or one["mechanism"] not in done]
     for row in rows:
-        best = [row.found(goal) for goal in goals]
-        cells = ["–" if one is None else f"{100 * one[0]:.0f} ({one[1]})" for one in best]
-        wrong = row.useful.get("heat map, cells of 1 km")
-        error = "–" if wrong is None else f"{100 * wrong:.0f} %"
-        out.append(f"| {row.mechanism} | {row.at} | {' | '.join(cells)} | {error} |")
-    return out
+        for one in row.attempts:
+            if one.after is not None:
+                numbers = (one.after.share, one.after.low, one.after.high, one.by_luck, one.allowed)
+                words = ["" if value is None else f"{value:.3f}" for value in numbers]
+                cells = (world, people, row.mechanism, row.at, one.attacker, one.goal, *words)
+                lines.append(dict(zip(heads, cells, strict=True)))
+    with MATRIX.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, heads, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(lines)
 
 
 if __name__ == "__main__":

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import made_town as town
 import numpy as np
+import pytest
 
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.adversary.releases.moments.kept_fields import COURSE, SPEED
 from sfumato.tracks.adversary.releases.moments.one_way_round import turning_posterior
 from sfumato.tracks.adversary.releases.moments.roads import PIECE_M, Roads, match_roads
+from sfumato.tracks.adversary.releases.seen import Knowledge, Lesson, Lessons, SeenTrack, digest
 from sfumato.tracks.adversary.turning import even_and_odd
 from sfumato.tracks.attacks.knows import Knows
 from sfumato.tracks.attacks.suite import SuiteAsked, attack_releases
@@ -115,3 +118,37 @@ def test_a_centred_zone_is_inverted_from_twenty_rides():
         got = attack_releases([(None, home, release)], SuiteAsked(["zone inversion"], Knows(), 100.0)).outcomes[0]
         found.append(0.0 if got.after is None else got.after.share)
     assert np.mean(found) >= 0.8
+
+
+@pytest.mark.slow
+def test_a_learned_path_is_within_a_tenth_of_exact_bayes_on_people_it_never_saw():
+    pytest.importorskip("torch", reason="needs sfumato[learned]")
+    from sfumato.tracks.adversary.releases.moments import learned_path
+
+    rng, reach, sd, speed, every = np.random.default_rng(3), 1200.0, 100.0, 5.0, 8.0
+    lines = [np.array([[-reach, y], [reach, y]]) for y in np.arange(-reach, reach + 1, 240.0)]
+    lines += [line[:, ::-1] for line in lines]
+    streets = Roads.along(lines, np.full(2, -2e3), np.full(2, 2e3))
+    times, hops = every * np.arange(60), round(speed * every / (PIECE_M * 0.5))
+
+    def walker() -> tuple[SeenTrack, np.ndarray]:
+        truth = _walk(streets, rng, times.size, hops)
+        looks = truth + rng.normal(0, sd, truth.shape)
+        globe = np.column_stack([looks, np.zeros(len(looks))])
+        return digest(times, looks, globe, np.zeros(len(looks), dtype=int), lon_deg=0.0, kept={}), truth
+
+    told = Knowledge(law=White(sd), ways_m=lines)
+    lessons = Lessons(tuple(Lesson(seen, told, truth) for seen, truth in (walker() for _ in range(80))))
+    errors = {"learned": [], "bayes": [], "raw": []}
+    for _ in range(10):
+        seen, truth = walker()
+        guesses = {
+            "learned": learned_path.guess(seen, replace(told, lessons=lessons)),
+            "bayes": match_roads(streets, times, seen.path_m, White(sd), (speed,)),
+            "raw": seen.path_m,
+        }
+        for name, guess in guesses.items():
+            errors[name].append(np.mean((guess - truth) ** 2))
+    rms = {name: math.sqrt(np.mean(values)) for name, values in errors.items()}
+    assert rms["bayes"] < 0.6 * rms["raw"], rms
+    assert rms["learned"] < 1.1 * rms["bayes"], rms

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sfumato.base.things.traces import Trace
-from sfumato.tracks.adversary.attackers import ATTACKERS, MOMENTS, PEOPLE, REGULAR, STAYS, SUITE, Attacker
+from sfumato.tracks.adversary.attackers import ATTACKERS, MOMENTS, OTHERS, PEOPLE, REGULAR, STAYS, SUITE, Attacker
 from sfumato.tracks.adversary.releases.moments.kept_fields import COURSE, SPEED
 from sfumato.tracks.adversary.releases.people.target import KnownPerson
 from sfumato.tracks.attacks.knows import Knows
@@ -133,6 +133,8 @@ def is_luck_on_pure_noise(attacker: Attacker) -> None:
 @pytest.mark.parametrize("attacker", EVERY, ids=lambda row: row.name)
 @pytest.mark.parametrize("law", [reads_no_original, beats_chance, says_the_same_twice, is_luck_on_pure_noise])
 def test_every_attacker_keeps_the_law(law: Callable[[Attacker], None], attacker: Attacker):
+    if attacker.learned_from == OTHERS:
+        pytest.importorskip("torch", reason="needs sfumato[learned]")
     law(attacker)
 
 

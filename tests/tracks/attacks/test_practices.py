@@ -14,10 +14,11 @@ from sfumato.base.errors import InputError
 from sfumato.cli import app
 from sfumato.tracks.attacks.compare import CompareAsked, compare_mechanisms
 from sfumato.tracks.attacks.practices.registry import MECHANISMS_COMPARED, RMS, mechanism_compared
+from sfumato.tracks.attacks.truths import true_positions
 from sfumato.tracks.io import write_trace
 
 TRACES = [town.person(seed, days=1) for seed in range(6)]
-PRACTICES = [row for row in MECHANISMS_COMPARED.values() if row.ours is None]
+PRACTICES = [row for row in MECHANISMS_COMPARED.values() if row.ours is None and row.name != "chosen secrets"]
 
 
 def drawn(row, size_m=300.0, seed=0):
@@ -33,10 +34,10 @@ def test_a_seed_says_it_all_and_sizes_are_what_they_say(row):
     for one, other in zip(first, again, strict=True):
         assert one is None or np.array_equal(one.lat_deg, other.lat_deg)
     if row.sized == RMS:
-        off = [town.CENTRE.to_metres(b.lat_deg, b.lon_deg) - town.CENTRE.to_metres(a.lat_deg, a.lon_deg)
-               for a, b in zip(TRACES, first, strict=True)]  # fmt: skip
+        off = [town.CENTRE.to_metres(b.lat_deg, b.lon_deg) - true_positions(a, town.CENTRE, b.times_s)
+               for a, b in zip(TRACES, first, strict=True) if b is not None]  # fmt: skip
         rms = float(np.sqrt(np.mean(np.concatenate(off) ** 2)))
-        if row.name in ("H3", "rounding", "squares", "memoised per place"):
+        if row.name in ("H3", "rounding", "squares", "memoised per place", "hide and blur"):
             assert 120.0 < rms < 600.0  # steps: few places stand for a whole track
         else:
             assert rms == pytest.approx(size, rel=0.05)
@@ -52,6 +53,18 @@ def test_what_is_cut_is_cut_and_what_is_shifted_stays_in_place():
         shift = trace.times_s - own.times_s
         assert np.ptp(shift) < 1e-3
         assert 3600 <= abs(shift[0]) <= 3 * 3600
+
+
+def test_hide_and_blur_leaves_nothing_in_its_zones_and_chosen_secrets_move_stays():
+    hidden = drawn(MECHANISMS_COMPARED["hide and blur"], 50.0)
+    for trace, own in zip(hidden, TRACES, strict=True):
+        home = town.CENTRE.to_metres(own.lat_deg, own.lon_deg)[0]
+        assert trace is None or np.hypot(*(town.CENTRE.to_metres(trace.lat_deg, trace.lon_deg) - home).T).min() > 100
+    [stays] = MECHANISMS_COMPARED["chosen secrets"].practice(TRACES[:1], 0.0, np.random.default_rng(0))
+    assert stays is not None
+    assert len(stays) == 150
+    off = town.CENTRE.to_metres(stays.lat_deg, stays.lon_deg) - true_positions(TRACES[0], town.CENTRE, stays.times_s)
+    assert np.sqrt(np.mean(off**2)) > 100.0
 
 
 def test_cloaked_points_stand_for_five_people():

@@ -48,7 +48,7 @@ class Attacker:
         return found
 
 
-OWN = "the code of whoever asks"
+OWN, OTHERS = "the code of whoever asks", "every second person of the data at hand, never the one attacked"
 MOMENT, STAY = "worst_loss", "stay_loss"
 
 _RIDES = "the zone and every published ride that stops at it"
@@ -146,6 +146,9 @@ ATTACKERS = {
         Attacker("roads", MOMENTS, "walks along known roads (hidden Markov model, forward and backward)",
                  "people stay on roads", f"{_AND_LAW}, and roads or other people's true tracks",
                  "releases.moments.roads:guess", mitigation="noise much wider than the streets are apart"),
+        Attacker("learned path", MOMENTS, "a small recurrent network that learnt to undo releases (`[learned]`)",
+                 "you move as others do", f"{_AND_LAW}, and releases and originals of others",
+                 "releases.moments.learned_path:guess", OTHERS, mitigation="as for roads and smoothing: more noise"),
         Attacker("nights averaged", REGULAR, "the mean of all nights, or of all working hours",
                  "one is there at those hours", _AND_LAW, "releases.regular.averaging:hours",
                  bounded_by=STAY, mitigation=_HIDE),

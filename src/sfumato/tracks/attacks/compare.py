@@ -19,6 +19,7 @@ from sfumato.base.things.traces import Trace
 from sfumato.base.units import format_length
 from sfumato.tracks.answers.usefulness.measures import MapsAsked, maps_counted, rectangle
 from sfumato.tracks.answers.usefulness.travel import Travel
+from sfumato.tracks.attacks.knows import Knows
 from sfumato.tracks.attacks.outcomes import GOALS, Attempt, Suite
 from sfumato.tracks.attacks.practices.registry import FIXED, RADIUS, RMS, Mechanism, mechanism_compared
 from sfumato.tracks.attacks.suite import SuiteAsked, attack_releases
@@ -42,6 +43,7 @@ class CompareAsked:
     odds: Sequence[float] = ODDS
     within_m: float = 200.0
     maps: MapsAsked = MapsAsked()
+    knows: Knows = Knows()
     seed: int = 0
 
 
@@ -107,7 +109,7 @@ def compare_mechanisms(
     for one, kind, size in cells_to_compare(asked):
         rows.append(_compared(people, one, kind, size, asked))
         step()
-    return tuple(_on_frontier(rows))
+    return tuple(on_frontier(rows))
 
 
 def _compared(people: Originals, one: Mechanism, kind: str, size: float, asked: CompareAsked) -> ComparedMechanism:
@@ -115,7 +117,7 @@ def _compared(people: Originals, one: Mechanism, kind: str, size: float, asked: 
     left = [(name, trace, release) for (name, trace), release in zip(people, releases, strict=True)]
     suite = attack_releases(
         left,
-        SuiteAsked(asked.attackers, within_m=asked.within_m, certificate=certificate, seed=asked.seed, before=False),
+        SuiteAsked(asked.attackers, asked.knows, asked.within_m, certificate, asked.seed, before=False),
     )
     at = {"rms": f"{format_length(size)} RMS", "radius": f"radius {format_length(size)}", "odds": f"{size:g} : 1"}
     return ComparedMechanism(
@@ -170,7 +172,7 @@ def _useful(left: Sequence[tuple[str | None, Trace, Trace | None]], maps: MapsAs
     return {row.name: row.naive for row in rows}
 
 
-def _on_frontier(rows: Sequence[ComparedMechanism]) -> Iterator[ComparedMechanism]:
+def on_frontier(rows: Sequence[ComparedMechanism]) -> Iterator[ComparedMechanism]:
     """Which rows no other beats in everything that is found and every answer."""
     answers = sorted({name for row in rows for name in row.useful})
     losses = [_losses(row, answers) for row in rows]

@@ -15,12 +15,12 @@ from typing import cast
 
 import numpy as np
 
-from sfumato.base.arrays import FloatArray, evenly
-from sfumato.base.errors import InputError
+from sfumato.base.arrays import BoolArray, FloatArray, evenly
+from sfumato.base.errors import InputError, MissingExtra
 from sfumato.base.things.traces import Trace
-from sfumato.tracks.adversary.attackers import ATTACKERS, MOMENTS, OWN, PEOPLE, REGULAR, STAYS, Attacker
+from sfumato.tracks.adversary.attackers import ATTACKERS, MOMENTS, OTHERS, OWN, PEOPLE, REGULAR, STAYS, Attacker
 from sfumato.tracks.adversary.releases.people.target import KnownPerson
-from sfumato.tracks.adversary.releases.seen import Knowledge, SeenTrack
+from sfumato.tracks.adversary.releases.seen import Knowledge, Lesson, Lessons, SeenTrack
 from sfumato.tracks.attacks.knows import Knows
 from sfumato.tracks.attacks.outcomes import (
     HOME,
@@ -38,6 +38,7 @@ from sfumato.tracks.certificates.document import Certificate
 from sfumato.tracks.priors.kernels import Kernel
 
 WITHIN_M, RISK = 200.0, 0.05
+_TOLD, _SAME_S = "--knows", 300.0
 _CROWD_EACH, _CROWD, _SHIFTS, _MOST_WAYS = 80, 6000, 12, 400
 Pairs = Iterable[tuple[str | None, Trace, Trace | ReleasedDigest | None]]
 
@@ -97,6 +98,10 @@ def attack_releases(pairs: Pairs, asked: SuiteAsked, step: Callable[[], None] = 
 
 
 def _attacked(people: Sequence[AttackedPerson], attacker: Attacker, asked: SuiteAsked) -> list[Attempt]:
+    try:
+        _ = attacker.attack
+    except MissingExtra as error:
+        return [Attempt(attacker.name, MOMENT_GOAL, asked.within_m, None, None, None, note=str(error))]
     if attacker.against == PEOPLE:
         return [_identified(people, attacker, asked)]
     if attacker.against == MOMENTS:
@@ -104,43 +109,64 @@ def _attacked(people: Sequence[AttackedPerson], attacker: Attacker, asked: Suite
     if attacker.against == STAYS:
         return [_places(people, attacker, asked, STAYS_GOAL)]
     if attacker.against == REGULAR:
-        return [_places(people, attacker, asked, goal) for goal in (HOME, WORK) if asked.knows.place != goal]
+        told = asked.knows.place if _TOLD in attacker.knows else None
+        return [_places(people, attacker, asked, goal) for goal in (HOME, WORK) if goal != told]
     raise InputError(f"'{attacker.name}' attacks {attacker.against}.", "It is no attacker of releases.")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Tellings:
-    """What is told about everybody, prepared once: the crowd and the roads."""
+    """What is told about everybody, prepared once: the crowd, the roads, and two halves to learn from."""
 
     people: Sequence[AttackedPerson]
     asked: SuiteAsked
     after: bool
+    halves: dict[int, Lessons] = field(default_factory=dict)
 
-    def tell(self, number: int, seen: SeenTrack, *, work: bool = False, ways: bool = False) -> Knowledge:
+    def seen(self, number: int) -> SeenTrack | None:
+        """What attackers see of somebody."""
+        return self.people[number].after if self.after else self.people[number].before
+
+    def tell(
+        self, number: int, seen: SeenTrack, *, work: bool = False, ways: bool = False, lessons: bool = False
+    ) -> Knowledge:
         """To the attacker of one person."""
         me = self.people[number]
-        law = self.asked.law if self.after else None
-        shown = [one.after if self.after else one.before for k, one in enumerate(self.people) if k != number]
+        shown = [self.seen(k) for k in range(len(self.people)) if k != number]
         some = [one.globe_m[evenly(len(one.globe_m), _CROWD_EACH)] for one in shown if one is not None]
         crowd = np.concatenate(some) if some else np.empty((0, 3))
         known_s, known_m = self.asked.knows.moments(me, seen)
         return Knowledge(
-            law=law,
+            law=self.asked.law if self.after else None,
             crowd_m=me.around.metres_of(crowd[evenly(len(crowd), _CROWD)]) if len(crowd) else None,
-            ways_m=self._ways(number) if ways else (),
+            ways_m=self._ways(number, range(len(self.people))) if ways or lessons else (),
             known_s=known_s,
             known_m=known_m,
             work=work,
+            lessons=self._lessons(1 - number % 2) if lessons else None,
         )
 
-    def _ways(self, number: int) -> list[FloatArray]:
+    def _ways(self, number: int, whose: Iterable[int]) -> list[FloatArray]:
         me = self.people[number]
         if self.asked.knows.roads:
             return [me.around.metres_of(way) for way in self.asked.knows.roads]
-        others = [way for k, one in enumerate(self.people) if k != number for way in one.ways]
+        others = [way for k in whose if k != number for way in self.people[k].ways]
         origin = me.around.axes[0]
         near = [way for way in others if np.linalg.norm(way[len(way) // 2] - origin) < 60_000.0]
         return [me.around.metres_of(near[k]) for k in evenly(len(near), _MOST_WAYS)]
+
+    def _lessons(self, half: int) -> Lessons:
+        """Every second person, told of no one else."""
+        if half not in self.halves:
+            whose, taught = range(half, len(self.people), 2), []
+            for k in whose:
+                one, seen = self.people[k], self.seen(k)
+                truth = one.at_after if self.after else one.before.path_m
+                if seen is not None and not np.isnan(truth).all():
+                    told = Knowledge(law=self.asked.law if self.after else None, ways_m=self._ways(k, whose))
+                    taught.append(Lesson(seen, told, truth))
+            self.halves[half] = Lessons(tuple(taught))
+        return self.halves[half]
 
 
 def guesses(
@@ -154,7 +180,14 @@ def guesses(
         if seen is None:
             out.append(None)
             continue
-        told = tellings.tell(number, seen, work=work, ways=attacker.name == "roads" or attacker.learned_from == OWN)
+        own = attacker.learned_from == OWN
+        told = tellings.tell(
+            number,
+            seen,
+            work=work,
+            ways=own or attacker.name == "roads",
+            lessons=own or attacker.learned_from == OTHERS,
+        )
         out.append(cast("FloatArray | None", attacker.attack(seen, told)))
     return out
 
@@ -168,7 +201,7 @@ def _moments(people: Sequence[AttackedPerson], attacker: Attacker, asked: SuiteA
             truth = one.at_after if after else one.before.path_m
             if guess is None:
                 continue
-            known = ~np.isnan(truth[:, 0])
+            known = ~np.isnan(truth[:, 0]) & ~_told(one, one.after if after else one.before, asked)
             if not known.any():
                 continue
             off = np.hypot(*(guess[known] - truth[known]).T)
@@ -182,6 +215,16 @@ def _moments(people: Sequence[AttackedPerson], attacker: Attacker, asked: SuiteA
     return Attempt(
         attacker.name, MOMENT_GOAL, within, reached[0] if asked.before else None, reached[-1], blind, note=note
     )
+
+
+def _told(one: AttackedPerson, seen: SeenTrack | None, asked: SuiteAsked) -> BoolArray:
+    """Which moments are said to be known, whoever attacks: finding these is no find."""
+    seen = seen or one.before
+    told, _ = asked.knows.moments(one, seen)
+    if told is None:
+        return np.zeros(len(seen.times_s), dtype=bool)
+    at = np.clip(np.searchsorted(told, seen.times_s), 1, len(told) - 1) if len(told) > 1 else np.zeros(1, dtype=int)
+    return np.asarray(np.minimum(abs(seen.times_s - told[at - 1]), abs(seen.times_s - told[at])) <= _SAME_S)
 
 
 def _by_other_moments(guess: FloatArray, truth: FloatArray, within_m: float) -> float:

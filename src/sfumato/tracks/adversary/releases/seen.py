@@ -82,12 +82,29 @@ class SeenTrack:
         )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Lesson:
+    """Somebody else's release, what was told about them, and where they truly were (nan: not known)."""
+
+    seen: SeenTrack
+    told: Knowledge
+    truth_m: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Lessons:
+    """Other people, never the one attacked; the same object for everybody who is attacked from them."""
+
+    taught: tuple[Lesson, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Knowledge:
     """What an attacker is said to know besides: the law of the noise, other people's places, roads, true moments.
 
     ``crowd_m`` are places of other people as released, ``ways_m`` rides of other people as they were (or roads), each
-    (k, 2); at ``known_s`` the person truly was at ``known_m``. ``work`` asks for the place of working hours.
+    (k, 2); ``lessons`` are others' releases beside what was true. At ``known_s`` the person truly was at ``known_m``.
+    ``work`` asks for the place of working hours.
     """
 
     law: Kernel | None = None
@@ -96,6 +113,7 @@ class Knowledge:
     known_s: FloatArray | None = None
     known_m: FloatArray | None = None
     work: bool = False
+    lessons: Lessons | None = None
 
     def noise(self, seen: SeenTrack) -> Kernel:
         """The law, or where none is stated what shows in the track's roughness, independent from point to point."""

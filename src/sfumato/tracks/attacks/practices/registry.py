@@ -56,6 +56,20 @@ MECHANISMS_COMPARED = {
             "odds at each moment, for people who move exactly like the preset",
             ours=(("mechanism", "prior-shaped"), ("prior", "preset")),
         ),
+        Mechanism(
+            "chosen secrets",
+            "noise shaped for stays of 15 min (150 points of each person)",
+            FIXED,
+            "odds of the chosen stays, for people who move exactly like the preset",
+            home="beside_noise:chosen_secrets",
+        ),
+        Mechanism(
+            "hide and blur",
+            "off-centre zones of 1,600 m around home and work, and multiscale noise on the rest",
+            RMS,
+            f"no point inside; outside {_ODDS}",
+            home="beside_noise:hide_and_blur",
+        ),
         Mechanism("independent Gaussian", "noise drawn for each point", RMS, home="added_noise:gaussian"),
         Mechanism(
             "planar Laplace",

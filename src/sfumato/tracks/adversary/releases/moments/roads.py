@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_matrix, diags
+from scipy.spatial import cKDTree
 
 from sfumato.base.arrays import FloatArray, IntArray, evenly
 from sfumato.tracks.adversary.releases.seen import Knowledge, SeenTrack
@@ -21,7 +22,11 @@ from sfumato.tracks.priors.kernels import Kernel
 
 PIECE_M, SPEEDS_M_S, MOST_LOOKS, MOST_PIECES = 40.0, (1.4, 5.0, 12.0), 120, 12_000
 STRAIGHT, BACK, LOST = 1.5, 0.01, 1e-3
-_GO, _MOST_HOPS = 0.5, 60
+_GO, _MOST_HOPS, _TRIED, _REACH_M = 0.5, 60, 60, 200.0
+
+
+Near = tuple[cKDTree, float]
+"""Points, and how far from them roads may be that matter."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,13 +37,20 @@ class Roads:
     onward: csr_matrix
 
     @classmethod
-    def along(cls, ways_m: Sequence[FloatArray], low: FloatArray, high: FloatArray) -> Roads | None:
-        """Of ways inside a rectangle; ends of pieces are rounded to 40 m, so that ways meet."""
+    def along(
+        cls, ways_m: Sequence[FloatArray], low: FloatArray, high: FloatArray, near: Near | None = None
+    ) -> Roads | None:
+        """Of ways inside a rectangle, and near a path if asked; ends of pieces are rounded to 40 m, so ways meet."""
         steps = [_steps(way, low, high) for way in ways_m]
         steps = [pairs for pairs in steps if len(pairs)]
         if not steps:
             return None
         pairs, taken = np.unique(np.concatenate(steps), axis=0, return_counts=True)
+        if near is not None:
+            some = near[0].query(PIECE_M * pairs[:, :2], distance_upper_bound=near[1])[0] <= near[1]
+            pairs, taken = pairs[some], taken[some]
+            if not len(pairs):
+                return None
         if len(pairs) > MOST_PIECES // 2:
             pairs = pairs[np.argsort(-taken, kind="stable")[: MOST_PIECES // 2]]
         pairs = np.unique(np.vstack([pairs, pairs[:, [2, 3, 0, 1]]]), axis=0)
@@ -79,7 +91,7 @@ def guess(seen: SeenTrack, told: Knowledge) -> FloatArray | None:
     """The posterior mean; None where no way is known near the release."""
     size = max(told.noise_m(seen), 10.0)
     low, high = seen.path_m.min(axis=0) - 3 * size, seen.path_m.max(axis=0) + 3 * size
-    roads = Roads.along(told.ways_m, low, high)
+    roads = Roads.along(told.ways_m, low, high, (cKDTree(seen.path_m), 3 * size + _REACH_M))
     if roads is None:
         return None
     times, first, back = np.unique(seen.times_s, return_index=True, return_inverse=True)
@@ -108,11 +120,12 @@ def match_roads(
     best, top = None, -np.inf
     for speed in speeds_m_s:
         hops = np.clip(np.rint(speed * np.diff(times_s) / (PIECE_M * _GO)), 1, _MOST_HOPS).astype(int)
-        forward, score = _walked(ahead, seen, hops)
+        score = _walked(ahead, seen[:_TRIED], hops)[1]
         if score > top:
-            best, top = (forward, hops), score
+            best, top = hops, score
     assert best is not None
-    forward, hops = best
+    hops = best
+    forward, _ = _walked(ahead, seen, hops)
     after, out = np.ones(len(roads.middles_m)), np.empty_like(looks_m)
     for k in range(len(looks_m) - 1, -1, -1):
         weight = forward[k] * after
