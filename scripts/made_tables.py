@@ -58,8 +58,8 @@ def attackers() -> str:
 
     bounds = {"worst_loss": "the loss of a moment", "stay_loss": "the loss of a stay", "": "no"}
     rows = (
-        f"| {one.name} | {one.words}; believes: {one.assumes} | {one.knows} | {bounds[one.bounded_by]} | "
-        f"{one.mitigation} |"
+        f"| [{one.name}](attackers/{one.name.replace(' ', '_')}.md) | {one.words}; believes: {one.assumes} | "
+        f"{one.knows} | {bounds[one.bounded_by]} | {one.mitigation} |"
         for one in ATTACKERS.values()
         if one.against in SUITE
     )
@@ -73,6 +73,14 @@ def practices() -> str:
 
     rows = (f"| {one.name} | {one.words} | {one.promises} |" for one in MECHANISMS_COMPARED.values())
     return "\n".join(["| mechanism | what it does | what it promises |", "|---|---|---|", *rows])
+
+
+def attack_matrix() -> str:
+    """What the best attacker of each goal finds, by mechanism."""
+    sys.path.append(str(Path(__file__).parent))  # MkDocs runs this file alone, out of its folder
+    from attacker_pages import matrix
+
+    return matrix()
 
 
 def rooms() -> str:
@@ -91,4 +99,5 @@ TABLES: dict[str, Callable[[], str]] = {
     "rooms": rooms,
     "attackers": attackers,
     "practices": practices,
+    "attack matrix": attack_matrix,
 }

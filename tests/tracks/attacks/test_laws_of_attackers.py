@@ -9,7 +9,7 @@ import made_town as town
 import numpy as np
 import pytest
 
-from sfumato.base.things.traces import Trace
+from sfumato.base.things.traces import Trace, join_traces
 from sfumato.tracks.adversary.attackers import ATTACKERS, MOMENTS, OTHERS, PEOPLE, REGULAR, STAYS, SUITE, Attacker
 from sfumato.tracks.adversary.releases.moments.kept_fields import COURSE, SPEED
 from sfumato.tracks.adversary.releases.people.target import KnownPerson
@@ -51,6 +51,7 @@ def without_the_middle(trace: Trace) -> Trace:
 UNPROTECTED: dict[str, Callable[[Trace], Trace]] = {
     "zone inversion": without_the_middle,  # where no zone is cut, there is no ring of ends to find
     "extrapolation": without_the_middle,
+    "repeated releases": lambda one: join_traces([one, one]),  # one release is no second look
 }
 
 
@@ -76,7 +77,7 @@ def attacked(attacker: Attacker, releases: list[Trace], *, before: bool = True) 
 
 def reads_no_original(attacker: Attacker) -> None:
     """Of somebody whose original is nonsense, but for what is told of it, the guess is the same to the last bit."""
-    there = people(ORIGINALS)
+    there = people([UNPROTECTED.get(attacker.name, lambda one: one)(one) for one in ORIGINALS])
     first = there[0]
     knows = TOLD.get(attacker.name, Knows())
     kept, _ = knows.moments(first, first.before)
@@ -85,6 +86,7 @@ def reads_no_original(attacker: Attacker) -> None:
     nonsense = replace(
         first.before,
         path_m=rng.uniform(-1e4, 1e4, first.before.path_m.shape),
+        mean_m=rng.uniform(-1e4, 1e4, first.before.path_m.shape),
         slots_m=np.where(told[:, None], first.before.slots_m, 1e5),
         globe_m=first.before.globe_m + 1e5,
         ends=first.before.ends + 1e5,

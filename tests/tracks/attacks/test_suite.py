@@ -14,6 +14,7 @@ import sfumato as sf
 from sfumato.base.errors import InputError
 from sfumato.base.things.traces import Trace
 from sfumato.cli import app
+from sfumato.pages.report.attacks_page import attacks_page
 from sfumato.tracks.adversary.releases.moments.roads import Roads
 from sfumato.tracks.adversary.releases.seen import MOST_ENDS, MOST_MOMENTS, MOST_RIDES
 from sfumato.tracks.attacks.knows import Knows, roads_of
@@ -174,7 +175,9 @@ def test_the_command_takes_a_file_that_another_tool_made_and_fails_a_pipeline(tm
     assert said["outcomes"][1]["after"]["share"] == 1.0
     text = page.read_text()
     assert "Private" in text
-    assert f"{one.lat_deg[0]:.4f}" not in text
+    assert "<svg" in text
+    assert "true home" in text
+    assert "home? nights averaged" in text
     kept = RUN.invoke(
         app, ["audit", str(original), str(original), "--attacks", "smoothing", "--fail-if", "identity:1%"]
     )
@@ -184,6 +187,44 @@ def test_the_command_takes_a_file_that_another_tool_made_and_fails_a_pipeline(tm
     assert isinstance(public.exception, InputError)
     for wrong in (["--knows", "place=work"], ["--attacks", "magic"], ["--attacks", "no.such:thing"], []):
         assert isinstance(RUN.invoke(app, [*files, *wrong]).exception, InputError)
+
+
+def test_the_map_is_on_the_private_page_alone():
+    people = [town.person(seed, days=1) for seed in range(20)]
+    found = attack_releases(
+        [(str(k), one, noisy(one, k)) for k, one in enumerate(people)], SuiteAsked(["nights averaged"])
+    )
+    assert "<svg" in attacks_page(found, public=False)
+    public = attacks_page(found, public=True)
+    assert "<svg" not in public
+    assert "true home" not in public
+
+
+def test_moments_that_are_told_are_no_finds():
+    """Who is told the first of two days is asked about the second alone."""
+    one = town.person(2, days=2)
+    release = town.moved(one, np.random.default_rng(0).normal(0, 3000, (len(one), 2)))
+    names = SuiteAsked(["known moments"], Knows(days=(town.MONDAY_S, town.MONDAY_S + town.DAY_S)))
+    [both] = attack_releases([(None, one, release)], names).outcomes
+    [first] = attack_releases([(None, one, release)], replace(names, knows=Knows(days=(town.MONDAY_S,)))).outcomes
+    assert both.after is None or both.after.share < 0.5
+    assert first.after is not None
+    assert first.after.share < 0.5
+
+
+def test_a_folder_of_nine_redrawn_releases_is_nearer_than_one_of_them(tmp_path):
+    one, shared = town.person(1, days=1), tmp_path / "shared"
+    shared.mkdir()
+    write_trace(one, tmp_path / "ride.gpx")
+    for seed in range(9):
+        write_trace(noisy(one, seed), shared / f"{seed}.gpx")
+    result = RUN.invoke(
+        app, ["audit", str(tmp_path / "ride.gpx"), str(shared), "--attacks", "as released,repeated releases", "--json"]
+    )
+    assert result.exit_code == 0, result.output
+    off = [row["after"]["median_error_m"] for row in json.loads(result.output)["outcomes"]]
+    assert off[0] > 250.0
+    assert off[1] < 110.0
 
 
 def own_attacker(seen, told):

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from sfumato.base.drawing.svg import bullets, element, escape
 from sfumato.base.errors import InputError
+from sfumato.pages.report.archive_page import Mark, archive_map
 from sfumato.pages.report.parts import PRIVATE, page, section, table
-from sfumato.tracks.attacks.outcomes import GOALS, Attempt, Suite, in_100
+from sfumato.tracks.attacks.outcomes import GOALS, HOME, WORK, Attempt, Suite, in_100
 from sfumato.tracks.attacks.suite import attacker_named
 
 FEWEST_IN_PUBLIC = 20
@@ -30,9 +31,26 @@ def attacks_page(found: Suite, *, public: bool) -> str:
         _PUBLIC if public else PRIVATE,
         "",
         section("What was found", element("p", escape(_headline(found, public=public)))),
+        "" if public else _map(found),
         *parts,
         section("What to know", bullets([*found.notes, *_meaning()])),
     )
+
+
+def _map(found: Suite) -> str:
+    """One person before and after, where they live and work, and where attackers think they do."""
+    if found.sketch is None:
+        return ""
+    true = [Mark(lat, lon, "place", words=f"true {goal}") for goal, lat, lon in found.sketch.places]
+    thought = [
+        Mark(*one.at_deg, "guess", words=f"{one.goal}? {one.attacker}")
+        for one in found.outcomes
+        if one.at_deg is not None and one.goal in (HOME, WORK)
+    ]
+    lines = [("original", found.sketch.original), ("release", found.sketch.release)]
+    drawing = archive_map(lines, [*thought, *true], "Original, release, and where attackers look for home and work")
+    words = "One person, means over ten minutes: original, release, the true places, and where each attack looks."
+    return section("On the map", drawing + element("p", escape(words)))
 
 
 def _headline(found: Suite, *, public: bool) -> str:

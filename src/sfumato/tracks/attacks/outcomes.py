@@ -21,6 +21,7 @@ from scipy.special import bdtrc, ndtri
 from sfumato.base.arrays import FloatArray
 from sfumato.base.errors import InputError
 from sfumato.base.shown import Shown, plain_fields
+from sfumato.base.things.traces import Trace
 from sfumato.base.units import format_length, length_m
 from sfumato.tracks.adversary.attackers import ATTACKERS, SUITE
 
@@ -90,6 +91,7 @@ class Attempt:
     """One attacker on one goal. ``finds``: better than a blind guess, and ``beats``: more than the certificate allows.
 
     Both hold for all attackers tried together: chance says either of any of them in fewer than one suite in twenty.
+    ``at_deg`` is where the person of the map (:class:`Sketch`) was thought to live or work.
     """
 
     attacker: str
@@ -102,6 +104,7 @@ class Attempt:
     finds: bool = False
     beats: bool = False
     note: str = ""
+    at_deg: tuple[float, float] | None = None
 
     def sentence(self) -> str:
         """One line in plain words."""
@@ -134,14 +137,24 @@ def _words(reached: Finding) -> str:
     return f"{in_100(reached.share)} ({100 * reached.low:.0f} to {100 * reached.high:.0f}{away})"
 
 
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Sketch:
+    """One person for the map of the private page: means over ten minutes before and after, and their true places."""
+
+    original: Trace
+    release: Trace
+    places: tuple[tuple[str, float, float], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Suite(Shown):
-    """All outcomes, and what a reader must know. Private, but for what :meth:`public` keeps."""
+    """All outcomes, and what a reader must know. Private, but for what the public page keeps."""
 
     people: int
     outcomes: tuple[Attempt, ...]
     certified: str
     notes: tuple[str, ...] = ()
+    sketch: Sketch | None = None
 
     @property
     def beaten(self) -> tuple[Attempt, ...]:

@@ -30,6 +30,7 @@ from sfumato.tracks.attacks.outcomes import (
     WORK,
     Attempt,
     Finding,
+    Sketch,
     Suite,
     allowed_share,
 )
@@ -94,7 +95,22 @@ def attack_releases(pairs: Pairs, asked: SuiteAsked, step: Callable[[], None] = 
     notes = [f"Of {gone} people nothing was released; they count as not found."] if gone else []
     notes += asked.knows.notes(people)
     named = "none" if asked.certificate is None else Certificate.of(asked.certificate).mechanism.name
-    return Suite(len(people), tuple(_judged(attempts, asked)), named, tuple(notes))
+    return Suite(len(people), tuple(_judged(attempts, asked)), named, tuple(notes), _sketch(people[_drawn(people)]))
+
+
+def _drawn(people: Sequence[AttackedPerson]) -> int:
+    """Who is on the map: the first with a home of whom something was released."""
+    there = (k for k, one in enumerate(people) if one.after is not None)
+    return next((k for k in there if people[k].home is not None), 0)
+
+
+def _sketch(one: AttackedPerson) -> Sketch | None:
+    if one.after is None:
+        return None
+    original, release = (Trace(*one.around.to_degrees(seen.slots_m), seen.slot_s) for seen in (one.before, one.after))
+    found = {goal: one.place(goal) for goal in (HOME, WORK)}
+    where = {goal: one.around.to_degrees(place) for goal, place in found.items() if place is not None}
+    return Sketch(original, release, tuple((goal, float(lat[0]), float(lon[0])) for goal, (lat, lon) in where.items()))
 
 
 def _attacked(people: Sequence[AttackedPerson], attacker: Attacker, asked: SuiteAsked) -> list[Attempt]:
@@ -247,8 +263,11 @@ def _places(people: Sequence[AttackedPerson], attacker: Attacker, asked: SuiteAs
         errors = [float(_away(guess, truth).min()) for _, guess, truth in chosen if guess is not None]
         reached.append(Finding.of(hits, errors))
         blind = _by_others(chosen, within)
-    note = "" if reached[-1] is not None else "nothing to go by"
-    return Attempt(attacker.name, goal, within, reached[0] if asked.before else None, reached[-1], blind, note=note)
+    note, shown = "" if reached[-1] is not None else "nothing to go by", _drawn(people)
+    first = None if found[shown] is None else people[shown].around.to_degrees(np.asarray(found[shown])[:1])
+    at = None if first is None else (float(first[0][0]), float(first[1][0]))
+    before = reached[0] if asked.before else None
+    return Attempt(attacker.name, goal, within, before, reached[-1], blind, note=note, at_deg=at)
 
 
 def _away(guess: FloatArray, truth: FloatArray) -> FloatArray:

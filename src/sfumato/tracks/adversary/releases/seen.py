@@ -28,6 +28,7 @@ _LEAST_NOISE_M = 3.0  # receivers are no better
 class SeenTrack:
     """The digest of one person's release; ``east_s`` turns UTC into hours by the sun.
 
+    ``mean_m`` is the mean of all points of a moment, ``looks`` how many there are (several releases were put together);
     ``slots_m`` are means over ten minutes (``globe_m`` the same, earth-centred), ``slot_points`` how many points each.
     ``ends`` has a row of seven per end of a ride (:attr:`ZoneView.rows`) and ``end_s`` its time; ``shapes`` are rides
     of 48 points evenly along the way, earth-centred, and ``shape_s`` when they began.
@@ -35,6 +36,8 @@ class SeenTrack:
 
     times_s: FloatArray
     path_m: FloatArray
+    mean_m: FloatArray
+    looks: IntArray
     ride: IntArray
     slot_s: FloatArray
     slots_m: FloatArray
@@ -66,6 +69,11 @@ class SeenTrack:
         local = times_s + self.east_s
         hour, day = local % _DAY_S / _HOUR_S, (local // _DAY_S + 3) % 7
         return np.asarray((hour >= 9) & (hour < 17) & (day < 5))
+
+    @cached_property
+    def later(self) -> SeenTrack:
+        """Its later half."""
+        return self.part(later=True)
 
     def part(self, *, later: bool) -> SeenTrack:
         """The earlier or the later half of its slots and rides."""
@@ -154,9 +162,13 @@ def digest(
     some = [long[k] for k in evenly(len(long), MOST_ENDS // 2)]
     ends = [np.concatenate([*outward(positions_m[ride][::way]), [1.0]]) for ride in some for way in (1, -1)]
     shapes = [_shape(globe_m[long[k]]) for k in evenly(len(long), MOST_RIDES)]
+    _, which, looks = np.unique(times_s, return_inverse=True, return_counts=True)
+    sums = np.column_stack([np.bincount(which, weights=column) for column in positions_m.T])
     return SeenTrack(
         times_s=times_s[first],
         path_m=positions_m[first],
+        mean_m=(sums / looks[:, None])[which[first]],
+        looks=looks[which[first]],
         ride=number[first].astype(np.int64),
         slot_s=(slot + 0.5) * SLOT_S,
         slots_m=mean(positions_m),

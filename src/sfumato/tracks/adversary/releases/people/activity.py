@@ -17,7 +17,7 @@ _HOUR_S = 3600.0
 def score(known: KnownPerson, releases: list[SeenTrack], noise_m: float) -> FloatArray:
     """Minus the distance between the habits of the known half and those of each release's later half."""
     wanted = _habits(known.earlier)
-    return np.array([-float(np.abs(wanted - _habits(seen.part(later=True))).sum()) for seen in releases])
+    return np.array([-float(np.abs(wanted - _habits(seen.later)).sum()) for seen in releases])
 
 
 def _habits(seen: SeenTrack) -> FloatArray:

@@ -17,7 +17,7 @@ def score(known: KnownPerson, releases: list[SeenTrack], noise_m: float) -> Floa
     wanted, shares = _top(known.earlier, noise_m, TOP)
     out = np.full(len(releases), -np.inf)
     for number, seen in enumerate(releases):
-        there, _ = _top(seen.part(later=True), noise_m, 2 * TOP)
+        there, _ = _top(seen.later, noise_m, 2 * TOP)
         if not len(there) or not len(wanted):
             continue
         away = np.linalg.norm(wanted[:, None] - there[None], axis=2).min(axis=1)
