@@ -19,6 +19,7 @@ from sfumato.tracks.adversary.releases.moments.roads import Roads
 from sfumato.tracks.adversary.releases.seen import MOST_ENDS, MOST_MOMENTS, MOST_RIDES
 from sfumato.tracks.attacks.knows import Knows, roads_of
 from sfumato.tracks.attacks.outcomes import Attempt, Finding, Limit, allowed_share, interval
+from sfumato.tracks.attacks.practices.registry import MECHANISMS_COMPARED
 from sfumato.tracks.attacks.suite import SuiteAsked, attack_releases
 from sfumato.tracks.attacks.truths import person_of, true_positions
 from sfumato.tracks.io import write_trace
@@ -210,6 +211,19 @@ def test_moments_that_are_told_are_no_finds():
     assert both.after is None or both.after.share < 0.5
     assert first.after is not None
     assert first.after.share < 0.5
+
+
+def test_a_shift_of_all_times_does_not_hide_who_it_is():
+    """Four true moments keep their intervals: of people who never stand still one in four was found before."""
+    people, rng = [], np.random.default_rng(0)
+    for _ in range(12):
+        where = np.cumsum(rng.normal(0, 300, (600, 2)), axis=0)
+        people.append(Trace(*town.CENTRE.to_degrees(where), town.MONDAY_S + 60.0 * np.arange(600)))
+    shifted = MECHANISMS_COMPARED["time shift"].practice(people, 0.0, rng)
+    pairs = [(str(k), *pair) for k, pair in enumerate(zip(people, shifted, strict=True))]
+    [found] = attack_releases(pairs, SuiteAsked(["few moments"], before=False)).outcomes
+    assert found.after is not None
+    assert found.after.share > 0.8
 
 
 def test_a_folder_of_nine_redrawn_releases_is_nearer_than_one_of_them(tmp_path):

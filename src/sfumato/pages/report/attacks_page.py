@@ -85,5 +85,7 @@ def _knows(one: Attempt) -> str:
 def _meaning() -> list[str]:
     return [
         "A blind guess is the same guess about somebody else, or about another moment.",
+        "Moments are the first 1,500 points of each person; places and people are attacked with means over ten minutes "
+        "of everything.",
         "What these attackers do not find, others may: only a certificate bounds those it names.",
     ]

@@ -139,7 +139,7 @@ class _Tellings:
     after: bool
     halves: dict[int, Lessons] = field(default_factory=dict)
 
-    def seen(self, number: int) -> SeenTrack | None:
+    def view(self, number: int) -> SeenTrack | None:
         """What attackers see of somebody."""
         return self.people[number].after if self.after else self.people[number].before
 
@@ -148,7 +148,7 @@ class _Tellings:
     ) -> Knowledge:
         """To the attacker of one person."""
         me = self.people[number]
-        shown = [self.seen(k) for k in range(len(self.people)) if k != number]
+        shown = [self.view(k) for k in range(len(self.people)) if k != number]
         some = [one.globe_m[evenly(len(one.globe_m), _CROWD_EACH)] for one in shown if one is not None]
         crowd = np.concatenate(some) if some else np.empty((0, 3))
         known_s, known_m = self.asked.knows.moments(me, seen)
@@ -176,7 +176,7 @@ class _Tellings:
         if half not in self.halves:
             whose, taught = range(half, len(self.people), 2), []
             for k in whose:
-                one, seen = self.people[k], self.seen(k)
+                one, seen = self.people[k], self.view(k)
                 truth = one.at_after if self.after else one.before.path_m
                 if seen is not None and not np.isnan(truth).all():
                     told = Knowledge(law=self.asked.law if self.after else None, ways_m=self._ways(k, whose))

@@ -46,7 +46,7 @@ def guess(seen: SeenTrack, told: Knowledge) -> FloatArray | None:
     """The network's path; None where fewer than three other people can be learnt from."""
     if told.lessons is None or len(told.lessons.taught) < FEWEST or len(seen.times_s) < 3:
         return None
-    network = taught(told.lessons)
+    network = teach(told.lessons)
     read, first = _read(seen, told, network.size_m)
     with torch.no_grad():
         off = network(_tensor(read[None]))[0].cpu().numpy()
@@ -65,7 +65,7 @@ def _read(seen: SeenTrack, told: Knowledge, size_m: float) -> tuple[FloatArray, 
 
 
 @lru_cache(maxsize=2)
-def taught(lessons: Lessons) -> Network:
+def teach(lessons: Lessons) -> Network:
     """Always the same network for the same lessons, whatever else draws random numbers."""
     size_m = max(float(np.median([_off_m(lesson) for lesson in lessons.taught])), 5.0)
     windows = [window for lesson in lessons.taught for window in _windows(lesson, size_m)]
