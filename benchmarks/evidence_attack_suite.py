@@ -157,10 +157,9 @@ def main(arguments: list[str]) -> int:
             maps=MapsAsked((1000.0,), (3000.0,)),
             knows=Knows(place="work"),
         )
-        rows = matrix(people, wanted, asked.workers)
+        keep = partial(write_matrix, asked.world, len(people)) if asked.write else None
+        rows = matrix(people, wanted, asked.workers, keep)
         print("\n".join(lines_of(rows)))
-        if asked.write:
-            write_matrix(asked.world, len(people), rows)
         for row in rows:
             failed += [f"{row.mechanism} at {row.at}: {one.sentence()}" for one in row.attempts if one.beats]
     print(f"{time.time() - started:.0f} s", end=", ")
@@ -170,17 +169,19 @@ def main(arguments: list[str]) -> int:
     return int(bool(failed))
 
 
-def matrix(people: list[tuple[str, Trace]], wanted: CompareAsked, workers: int) -> list[ComparedMechanism]:
-    """Every mechanism, some at once; each is said when it is done."""
+def matrix(people, wanted: CompareAsked, workers: int, keep=None) -> list[ComparedMechanism]:
+    """Every mechanism, some at once; each is said, and kept, when it is done."""
     rows, one_each = [], [replace(wanted, mechanisms=[name]) for name in wanted.mechanisms]
     with ProcessPoolExecutor(workers) as pool:
         for asked, found in zip(one_each, pool.map(partial(compare_mechanisms, people), one_each), strict=True):
             print(f"  {asked.mechanisms[0]}", file=sys.stderr, flush=True)
             rows += found
+            if keep is not None:
+                keep(found)
     return list(on_frontier(rows))
 
 
-def write_matrix(world: str, people: int, rows: list[ComparedMechanism]) -> None:
+def write_matrix(world: str, people: int, rows: tuple[ComparedMechanism, ...]) -> None:
     """One line per world, mechanism, attacker and goal; those of other worlds stay."""
     heads = ["world", "people", "mechanism", "at", "attacker", "goal", "found", "low", "high", "luck", "allowed"]
     old = list(csv.DictReader(MATRIX.open(encoding="utf-8"))) if MATRIX.exists() else []
