@@ -129,7 +129,7 @@ ATTACKERS = {
                  "one of twelve Matérn-3/2 priors", _AND_LAW, "releases.moments.likely_path:best_fit",
                  bounded_by=MOMENT, mitigation=_MORE_NOISE),
         Attacker("correlated smoothing", MOMENTS, "the same for noise of unknown law that continues for a while",
-                 "one of twelve priors and twelve kinds of noise", _SHOWN, "releases.moments.likely_path:correlated",
+                 "one of twelve priors and twelve kinds of noise", _SHOWN, "releases.moments.likely_path:unknown_law",
                  mitigation=_MORE_NOISE),
         Attacker("turning", MOMENTS, "the same for people who tend to turn one way round",
                  "east and north depend on each other", _AND_LAW, "releases.moments.one_way_round:guess",

@@ -36,7 +36,7 @@ def best_fit(seen: SeenTrack, told: Knowledge) -> FloatArray | None:
     return posterior_path(seen, told, likeliest_prior(seen, told))
 
 
-def correlated(seen: SeenTrack, told: Knowledge) -> FloatArray | None:
+def unknown_law(seen: SeenTrack, told: Knowledge) -> FloatArray | None:
     """The same where no law is stated, under the likeliest noise that continues for a while."""
     if told.law is not None:
         return None
