@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as csv
 import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
@@ -100,6 +102,48 @@ def test_what_a_library_writes_of_a_frame_in_its_usual_way_is_good(
     path = tmp_path / "cabs.parquet"
     found = verdict(write(path), path)
     assert found.ok, found.reasons
+
+
+TEXTS: dict[str, Callable[[ProtectedFrame[object], Path], object]] = {
+    "pandas": lambda done, path: done.frame.to_csv(path, index=False),
+    "pandas on Windows": lambda done, path: done.frame.to_csv(path, index=False, lineterminator="\r\n"),
+    "polars": lambda done, path: pytest.importorskip("polars").from_pandas(done.frame).write_csv(path),
+    "Arrow": lambda done, path: csv.write_csv(pa.Table.from_pandas(done.frame, preserve_index=False), path),
+}
+CHANGES = {
+    "a digit": (r"(,-122\.\d+)", r"\g<1>0"),
+    "a sign": (r",(37\.)", r",+\1"),
+    "a way to write moments": (r" 00:00:00", r"T00:00:00"),
+    "a quote": (r"\na,", '\n"a",'),
+    "a line": (r"\na,", "\n\na,"),
+}
+
+
+@pytest.mark.parametrize("library", TEXTS)
+def test_csv_that_a_library_wrote_of_a_frame_is_good(
+    library: str, done: ProtectedFrame[pd.DataFrame], tmp_path: Path
+) -> None:
+    """`done.frame.to_csv("shared.csv", index=False)` was NOT GOOD: "it holds something beside the columns"."""
+    path = tmp_path / "cabs.csv"
+    TEXTS[library](done, path)
+    assert written_otherwise(path, people=2, kept=["fare"]) is None
+    if library == "pandas":
+        assert verdict(done, path).ok
+        for name, (old, new) in CHANGES.items():
+            text = path.read_text()
+            changed = re.sub(old, new, text, count=1)
+            assert changed != text, name
+            (tmp_path / "changed.csv").write_text(changed)
+            assert written_otherwise(tmp_path / "changed.csv", people=2, kept=["fare"]), name
+
+
+def test_people_under_any_name_are_found_by_the_certificate(tmp_path: Path) -> None:
+    """A column that `person=` had to name made a release that could not be read."""
+    protected = sf.protect(cabs().rename(columns={"cab_id": "Fahrzeug"}), person="Fahrzeug", odds=5.0)
+    for ending in ("parquet", "csv"):
+        path = tmp_path / f"cabs.{ending}"
+        (protected.frame.to_parquet if ending == "parquet" else protected.frame.to_csv)(path, index=False)
+        assert verdict(protected, path).ok, ending
 
 
 def test_the_command_says_so_too(done: ProtectedFrame[pd.DataFrame], tmp_path: Path) -> None:

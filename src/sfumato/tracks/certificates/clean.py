@@ -6,21 +6,22 @@ written anew in the same format, and the bytes must be those of the file. Two fo
 them: Parquet of another Arrow version is compared by schema, metadata, values, statistics and by every byte belonging
 to a column; a GeoPackage of another SQLite version by its dump, its size and its empty free list.
 
-*Parquet that a library of frames wrote* from ``.frame`` is clean where that library (pandas, GeoPandas, polars, DuckDB
-or Arrow) makes the same bytes of the certified columns alone, at the precision of a release: seven decimals, whole
-milliseconds, points of two numbers, categories in order. An index, attributes, unused categories, metadata or bytes
-between pages are not handed on, so a file that holds any of them does not come back the same. The price: the same
-version of that library must be here.
+*Parquet or CSV that a library of frames wrote* from ``.frame`` is clean where that library (pandas, GeoPandas, polars,
+DuckDB or Arrow; of CSV pandas, polars or Arrow) makes the same bytes of the certified columns alone, at the precision
+of a release: seven decimals, whole milliseconds, points of two numbers, categories in order. An index, attributes,
+unused categories, metadata or bytes between pages are not handed on, so a file that holds any of them does not come
+back the same. The price: the same version of that library must be here.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import ModuleType
@@ -29,6 +30,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.csv as csv
 import pyarrow.parquet as pq
 
 from sfumato.base.arrays import FloatArray
@@ -36,18 +38,21 @@ from sfumato.base.errors import SfumatoError
 from sfumato.base.things.frames import DEGREE_DECIMALS
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.io import read_trace, read_traces, write_trace
-from sfumato.tracks.io.draft import Reading
+from sfumato.tracks.io.draft import Reading, plain
 from sfumato.tracks.io.formats import format_named, format_of
-from sfumato.tracks.io.tables.columns import Roles, positions_of, roles_of
+from sfumato.tracks.io.tables.columns import NAMES, Roles, column_names, find_roles, positions_of, roles_of
 from sfumato.tracks.io.tables.point_table import write_fleet
 from sfumato.tracks.io.xml.gpx import write_as_0_2
 
 Writer = Callable[[str], object]
+Columns = Mapping[str, str] | None
 _MS_OF = {"s": 1, "ms": 1, "us": 1_000, "ns": 1_000_000}
 _SQLITE_OWN = ((24, 28), (92, 100))  # change counter, and the version that wrote last
 
 
-def more_than_certified(path: Path, *, people: int, kept: Sequence[str], format: str | None = None) -> str | None:
+def more_than_certified(
+    path: Path, *, people: int, kept: Sequence[str], format: str | None = None, columns: Columns = None
+) -> str | None:
     """Why the file is not exactly what the certificate's columns would be written as; None where it is."""
     try:
         found = format_named(format) if format else format_of(path)
@@ -55,7 +60,7 @@ def more_than_certified(path: Path, *, people: int, kept: Sequence[str], format:
         return f"It cannot be written again to compare: {error.what}"
     names = {"parquet": ("parquet", "geoparquet"), "json": ("geojson",)}.get(found.name, (found.name,))
     try:
-        traces = _read(path, people, kept, format)
+        traces = _read(path, people, kept, format, columns)
         with TemporaryDirectory() as folder:
             reasons = [_differs(path, _written(traces, Path(folder) / name, people, name), name) for name in names]
             if found.name == "gpx" and reasons[0] is not None and kept:  # 0.2.0 had other names for what was kept
@@ -65,15 +70,24 @@ def more_than_certified(path: Path, *, people: int, kept: Sequence[str], format:
         reasons = [f"It cannot be written again to compare: {error.what}"]
     if None in reasons:
         return None
-    by_library = written_otherwise(path, people=people, kept=kept) if found.name == "parquet" else ""
+    tables = found.name in ("parquet", "csv")
+    by_library = written_otherwise(path, people=people, kept=kept, columns=columns) if tables else ""
     return by_library if by_library is None else next((text for text in (by_library, *reasons) if text), None)
 
 
-def _read(path: Path, people: int, kept: Sequence[str], format: str | None) -> list[tuple[str, Trace]]:
+def id_column(ids: object) -> dict[str, str] | None:
+    """The column of people that a certificate's ``ids`` name, where its name does not say that it is one."""
+    name = ids.get("column") if isinstance(ids, dict) else None
+    return {"id": name} if isinstance(name, str) and plain(name) not in NAMES["id"] else None
+
+
+def _read(
+    path: Path, people: int, kept: Sequence[str], format: str | None, columns: Columns
+) -> list[tuple[str, Trace]]:
     if people == 1:
         found = [("", read_trace(path, format=format, keep=kept, keep_if_there=True, one_person=True))]
     else:
-        found = read_traces(path, format=format, keep=kept)
+        found = read_traces(path, format=format, keep=kept, columns=columns)
     return [(person, replace(trace, columns=_ordered(trace.columns, kept))) for person, trace in found]
 
 
@@ -175,24 +189,30 @@ def _all_accounted(metadata: pq.FileMetaData, path: Path) -> bool:
     return bool(at + metadata.serialized_size + 8 == path.stat().st_size)
 
 
-def written_otherwise(path: Path, *, people: int, kept: Sequence[str]) -> str | None:
-    """Why a Parquet file is not what its library makes of the certified columns; None where it is."""
+def written_otherwise(path: Path, *, people: int, kept: Sequence[str], columns: Columns = None) -> str | None:
+    """Why a Parquet or CSV file is not what its library makes of the certified columns; None where it is."""
+    name: str | None = "a library of frames"
     try:
-        table = pq.read_table(path, use_threads=False)
-        trips = roles_of(table.schema, Reading.of(None, None, (), one_person=people == 1)).by_role.get("segment")
+        original = path.read_bytes()
+        metadata = pq.read_metadata(path) if original.startswith(b"PAR1") else None
+        if metadata is None:
+            table = _text_table(path, people, kept, columns)
+        else:
+            table = pq.read_table(path, use_threads=False)
+            name = _library(table.schema, metadata.created_by or "")
+        trips = roles_of(table.schema, Reading.of(None, columns, (), one_person=people == 1)).by_role.get("segment")
         others = [name for name in kept if name != trips]  # trips that were kept are read as trips
-        roles = roles_of(table.schema, Reading.of(None, None, others, one_person=people == 1))
-        metadata = pq.read_metadata(path)
-        name = _library(table.schema, metadata.created_by or "")
+        roles = roles_of(table.schema, Reading.of(None, columns, others, one_person=people == 1))
         if name is None or roles.dropped or sorted(roles.needed) != sorted(table.column_names):
             return "It holds columns or metadata that no library of frames writes for the certificate's columns."
         if not _as_precise_as_released(table, roles):
             return "Its positions or times have digits that no release has."
         if trips is not None and trips not in kept and not _counted(table.column(trips)):
             return "Its trips have names of their own, which the certificate does not name: number them from 0 or 1."
-        library = import_module(name)
-        writers = _WRITERS[name](library, table, roles, _codec(metadata))
-        original = path.read_bytes()
+        if metadata is None:
+            writers = list(_text_writers(table, roles.by_role["time"]))
+        else:
+            writers = _WRITERS[name](import_module(name), table, roles, _codec(metadata))
         if any(_bytes_of(write) == original for write in writers):
             return None
     except ImportError:
@@ -203,6 +223,28 @@ def written_otherwise(path: Path, *, people: int, kept: Sequence[str]) -> str | 
         f"Written again by {name} from the certificate's columns it is another file: it holds something beside them "
         f"(an index, attributes, other metadata), or another version of {name} wrote it."
     )
+
+
+def _text_table(path: Path, people: int, kept: Sequence[str], columns: Columns) -> pa.Table:
+    """A CSV file's columns by type; ids, and trips with names of their own, as the texts that they are."""
+    found = find_roles(column_names(path), Reading.of(None, columns, (), one_person=people == 1)).by_role
+    texts = {name: pa.string() for role, name in found.items() if role == "id" or (role == "segment" and name in kept)}
+    return csv.read_csv(path, convert_options=csv.ConvertOptions(column_types=texts))
+
+
+def _text_writers(table: pa.Table, time: str) -> Iterator[Writer]:
+    """How pandas, polars and Arrow write a table as CSV, those that are here, with moments in units of theirs."""
+    place, kind = table.column_names.index(time), table.schema.field(time).type
+    if find_spec("pandas"):
+        frame = table.to_pandas()
+        yield from (partial(frame.to_csv, index=False, lineterminator=end) for end in ("\n", "\r\n"))
+    for unit in _MS_OF if pa.types.is_timestamp(kind) else (None,):
+        column = table.column(time)
+        shown = column if unit is None else column.cast(pa.timestamp(unit, kind.tz), safe=False)
+        timed = table.set_column(place, time, shown)
+        yield partial(csv.write_csv, timed)
+        if find_spec("polars") and unit != "s":  # polars has no whole seconds
+            yield import_module("polars").from_arrow(timed).write_csv
 
 
 def _library(schema: pa.Schema, created_by: str) -> str | None:

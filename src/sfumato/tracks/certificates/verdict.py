@@ -24,7 +24,7 @@ from pathlib import Path
 from sfumato.base.errors import InputError, OtherVersion, VerificationFailed
 from sfumato.base.things.traces import PointsRead
 from sfumato.base.units import length_m
-from sfumato.tracks.certificates.clean import more_than_certified
+from sfumato.tracks.certificates.clean import id_column, more_than_certified
 from sfumato.tracks.certificates.document import (
     LEAST_RADIUS_M,
     Certificate,
@@ -186,7 +186,8 @@ def judge(
     reasons = dict(verdict.reasons)
     clean: bool = True
     if isinstance(release, str | Path):
-        more = more_than_certified(Path(release), people=record.people, kept=record.kept, format=format)
+        named = id_column(document.get("ids"))
+        more = more_than_certified(Path(release), people=record.people, kept=record.kept, format=format, columns=named)
         clean = more is None
         reasons |= {} if more is None else {"clean": more}
     people = people_of(release, document, format=format)

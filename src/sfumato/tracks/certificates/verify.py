@@ -7,13 +7,12 @@ fed to the code that writes certificates, and every field must come out the same
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from sfumato.base.errors import InputError, OtherVersion, SfumatoError, VerificationFailed
+from sfumato.base.errors import InputError, SfumatoError, VerificationFailed
 from sfumato.base.things.traces import Trace
 from sfumato.base.version import __version__
 from sfumato.tracks.certificates.build import (
@@ -26,6 +25,7 @@ from sfumato.tracks.certificates.build import (
     check_grid,
     released_of,
 )
+from sfumato.tracks.certificates.clean import id_column
 from sfumato.tracks.certificates.document import (
     SEAL,
     SIGNATURE,
@@ -33,6 +33,7 @@ from sfumato.tracks.certificates.document import (
     certificate_text,
     fields_of,
     file_facts,
+    other_version,
     refuse_other_files,
     with_seal,
 )
@@ -190,15 +191,7 @@ def check_opening(
     signed_by = _checked_signer(document, signer)
     if signed_by is not None:
         checks.append(f"the signature of {signed_by}")
-    if document.get("sfumato") != __version__:
-        made_by = _version_words(document.get("sfumato"))
-        if not ignore_wording:
-            raise OtherVersion(
-                f"Made by sfumato {made_by}; this is {__version__}: install "
-                f"{'that' if ' ' in made_by else made_by} to verify, or use "
-                "--ignore-wording to check the numbers only."
-            )
-        notes.append(f"Made by sfumato {made_by}, checked by {__version__}.")
+    notes += other_version(document, ignore_wording)
     if ignore_wording:
         notes.append("No sentence of the certificate was checked: believe its numbers only.")
     return checks, notes
@@ -260,12 +253,6 @@ def check_belongs(document: Written, release: Trace) -> None:
         )
 
 
-def _version_words(version: object) -> str:
-    """A version as it may be printed: the certificate's author wrote it."""
-    known = isinstance(version, str) and re.fullmatch(r"[0-9][0-9A-Za-z.+-]{0,39}", version)
-    return str(version) if known else "of an unknown version"
-
-
 def open_release(
     source: str | Path | Written,
     release: Release,
@@ -296,15 +283,18 @@ def people_of(
     if isinstance(release, Trace):
         return [(None, release)]
     if isinstance(release, str | Path):
-        return read_release(release, fleet=document.get("people") != 1, format=format)
+        columns, fleet = id_column(document.get("ids")), document.get("people") != 1
+        return read_release(release, fleet=fleet, format=format, columns=columns)
     return list(release)
 
 
-def read_release(path: str | Path, *, fleet: bool, format: str | None = None) -> list[tuple[str | None, Trace]]:
+def read_release(
+    path: str | Path, *, fleet: bool, format: str | None = None, columns: Mapping[str, str] | None = None
+) -> list[tuple[str | None, Trace]]:
     """The people of a released file."""
     try:
         if fleet:
-            return [(person, trace) for person, trace in read_traces(path, format=format)]
+            return list(read_traces(path, format=format, columns=columns))
         return [(None, read_trace(path, format=format, one_person=True))]
     except InputError as error:
         raise VerificationFailed(f"The release cannot be read: {error.what}", error.advice) from error
@@ -354,13 +344,12 @@ def terms_of(document: Written) -> Terms:
 def _check_kept(people: Sequence[tuple[str | None, Trace]], kept: Sequence[str]) -> None:
     """What the release holds beside positions and times must be named in the certificate."""
     held = {str(name) for _, trace in people for name in (*trace.dropped, *trace.columns, *trace.texts)}
-    unnamed = sorted(held - set(kept))
-    if unnamed:
+    if unnamed := sorted(held - set(kept)):
+        index = any(not name or name.startswith("__index_level_") for name in unnamed)
+        told = ", ".join(name or "a column without a name" for name in unnamed)
         raise VerificationFailed(
-            f"The release also holds {', '.join(unnamed)}, which the certificate does not name as kept.",
-            _INDEX
-            if any(name.startswith("__index_level_") for name in unnamed)
-            else "One of the two files was changed.",
+            f"The release also holds {told}, which the certificate does not name as kept.",
+            _INDEX if index else "One of the two files was changed.",
         )
 
 

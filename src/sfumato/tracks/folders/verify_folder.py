@@ -21,7 +21,15 @@ from sfumato.base.things.traces import PointsRead, Trace, join_traces
 from sfumato.base.units import count_of
 from sfumato.tracks.certificates.build import ReleasedFiles
 from sfumato.tracks.certificates.clean import more_than_certified
-from sfumato.tracks.certificates.document import CERTIFICATE_NAME, SEAL, SIGNATURE, Certificate, with_seal, worst_odds
+from sfumato.tracks.certificates.document import (
+    CERTIFICATE_NAME,
+    SEAL,
+    SIGNATURE,
+    Certificate,
+    other_version,
+    with_seal,
+    worst_odds,
+)
 from sfumato.tracks.certificates.person_ids import StatedIds, given_among
 from sfumato.tracks.certificates.roughness import (
     Answer,
@@ -93,7 +101,7 @@ def verify_folder(
 
 
 def _verified(document: FolderDocument, folder: Path, checks: list[str], ignore_wording: bool) -> Verified:
-    dataset, notes = document["kind"] == DATASET, list[str]()
+    dataset, notes = document["kind"] == DATASET, other_version(document, ignore_wording)
     checks.append(f"every byte of {count_of(len(document['files']), 'part' if dataset else 'file')}")
     if alone := folder.is_file():
         if [file["name"] for file in document["files"]] != [folder.name]:
