@@ -38,9 +38,9 @@ from sfumato.base.errors import SfumatoError
 from sfumato.base.things.frames import DEGREE_DECIMALS
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.io import read_trace, read_traces, write_trace
-from sfumato.tracks.io.draft import Reading, plain
+from sfumato.tracks.io.draft import Reading
 from sfumato.tracks.io.formats import format_named, format_of
-from sfumato.tracks.io.tables.columns import NAMES, Roles, column_names, find_roles, positions_of, roles_of
+from sfumato.tracks.io.tables.columns import Roles, column_names, find_roles, positions_of, roles_of
 from sfumato.tracks.io.tables.point_table import write_fleet
 from sfumato.tracks.io.xml.gpx import write_as_0_2
 
@@ -73,12 +73,6 @@ def more_than_certified(
     tables = found.name in ("parquet", "csv")
     by_library = written_otherwise(path, people=people, kept=kept, columns=columns) if tables else ""
     return by_library if by_library is None else next((text for text in (by_library, *reasons) if text), None)
-
-
-def id_column(ids: object) -> dict[str, str] | None:
-    """The column of people that a certificate's ``ids`` name, where its name does not say that it is one."""
-    name = ids.get("column") if isinstance(ids, dict) else None
-    return {"id": name} if isinstance(name, str) and plain(name) not in NAMES["id"] else None
 
 
 def _read(

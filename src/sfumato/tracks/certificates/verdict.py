@@ -24,7 +24,7 @@ from pathlib import Path
 from sfumato.base.errors import InputError, OtherVersion, VerificationFailed
 from sfumato.base.things.traces import PointsRead
 from sfumato.base.units import length_m
-from sfumato.tracks.certificates.clean import id_column, more_than_certified
+from sfumato.tracks.certificates.clean import more_than_certified
 from sfumato.tracks.certificates.document import (
     LEAST_RADIUS_M,
     Certificate,
@@ -44,7 +44,7 @@ from sfumato.tracks.certificates.roughness import (
     plausible_release,
     shared_moments,
 )
-from sfumato.tracks.certificates.verify import Release, people_of, verify
+from sfumato.tracks.certificates.verify import Release, id_column, people_of, verify
 from sfumato.tracks.priors.classes import PRIOR_CLASSES
 
 _WIDTHS = ("point", "prior", "custom", *PRIOR_CLASSES)  # what a promise may hold over, from the narrowest

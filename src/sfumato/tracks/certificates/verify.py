@@ -25,7 +25,6 @@ from sfumato.tracks.certificates.build import (
     check_grid,
     released_of,
 )
-from sfumato.tracks.certificates.clean import id_column
 from sfumato.tracks.certificates.document import (
     SEAL,
     SIGNATURE,
@@ -39,6 +38,8 @@ from sfumato.tracks.certificates.document import (
 )
 from sfumato.tracks.certificates.person_ids import StatedIds
 from sfumato.tracks.io import read_trace, read_traces
+from sfumato.tracks.io.draft import plain
+from sfumato.tracks.io.tables.columns import NAMES
 from sfumato.tracks.noise.registry import mechanism_from_dict
 from sfumato.tracks.plan import Target
 
@@ -286,6 +287,12 @@ def people_of(
         columns, fleet = id_column(document.get("ids")), document.get("people") != 1
         return read_release(release, fleet=fleet, format=format, columns=columns)
     return list(release)
+
+
+def id_column(ids: object) -> dict[str, str] | None:
+    """The column of people that a certificate's ``ids`` name, where its name does not say that it is one."""
+    name = ids.get("column") if isinstance(ids, dict) else None
+    return {"id": name} if isinstance(name, str) and plain(name) not in NAMES["id"] else None
 
 
 def read_release(
