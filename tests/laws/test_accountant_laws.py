@@ -80,7 +80,8 @@ def test_the_loop_and_the_simulation_report_what_the_accountant_says(reporting: 
 
 
 def test_an_unknown_notion_is_refused() -> None:
-    assert set(RULES) == {"geo-indistinguishability", "conditional inferential privacy"}
+    known = {"geo-indistinguishability", "conditional inferential privacy", "user-level differential privacy"}
+    assert set(RULES) == known
     prior = np.array([0.5, 0.3, 0.2])
     for statement in (Guarantee("k-anonymity", {"k": 5}), resampling_channel(prior, 1.0).guarantee):
         with pytest.raises(InputError, match="no composition rule"):

@@ -23,6 +23,7 @@ from sfumato.collect.service.store.store import Store
 from sfumato.tracks.live.live_trace import LiveTrace
 
 OLD = GOLDEN / "v0_1" / "service"
+NEW = ["round_reports", "averaged_rounds", "from", "until", "level"]  # what every file says of its map
 ANSWERS: dict[str, Any] = json.loads((OLD / "answers.json").read_text(encoding="utf-8"))
 
 
@@ -84,15 +85,26 @@ def test_an_old_collectors_answers_are_the_same_to_the_last_digit(database: str)
             assert (page["pages"], page["this_cycle"]) == (1, None)
 
 
-def test_an_old_collectors_files_are_the_same(database: str, tmp_path: Path) -> None:
+def test_an_old_collectors_files_are_the_same_and_say_when_and_of_how_many(database: str, tmp_path: Path) -> None:
+    """What an old file held, to the last digit, and beside it how many reported in which time, and the level."""
     address = "/api/v1/campaigns/town/estimate"
     with client(database, tick_s=60) as visitor:
-        assert visitor.get(f"{address}.csv").content == (OLD / "estimate.csv").read_bytes()
-        assert visitor.get(f"{address}.geojson").json() == json.loads((OLD / "estimate.geojson").read_bytes())
+        lines = visitor.get(f"{address}.csv").text.splitlines()
+        shapes = visitor.get(f"{address}.geojson").json()
         (tmp_path / "now.parquet").write_bytes(visitor.get(f"{address}.parquet").content)
+    before = (OLD / "estimate.csv").read_text(encoding="utf-8").splitlines()
+    columns = before[0].count(",") + 1
+    assert [line.split(",")[:columns] for line in lines] == [line.split(",") for line in before]
+    assert lines[0].split(",")[columns:] == NEW
     now, then = pq.read_table(tmp_path / "now.parquet"), pq.read_table(OLD / "estimate.parquet")
-    assert now.equals(then)
+    assert now.select(then.column_names).equals(then)
+    assert now.column_names == [*then.column_names, *NEW]
     assert now.schema.metadata[b"geo"] == then.schema.metadata[b"geo"]
+    old_shapes = json.loads((OLD / "estimate.geojson").read_bytes())
+    for shape, old in zip(shapes["features"], old_shapes["features"], strict=True):
+        assert list(shape["properties"]) == [*old["properties"], *NEW]
+        shape["properties"] = {name: shape["properties"][name] for name in old["properties"]}
+    assert shapes == old_shapes
 
 
 def test_an_old_collector_goes_on_counting_and_closing(database: str) -> None:

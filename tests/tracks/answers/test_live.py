@@ -96,7 +96,7 @@ def test_the_command_writes_a_table_and_refuses_in_words(tmp_path: Path) -> None
     said = CliRunner().invoke(app, [*base, str(tmp_path / "live.csv"), "-c", str(tmp_path / "c.json"), "--json"])
     assert said.exit_code == 0, said.output
     table = pyarrow.csv.read_csv(tmp_path / "live.csv")
-    assert table.column_names == ["lat", "lon", "time", "segment", "radius_68_m"]
+    assert table.column_names == ["lat", "lon", "time", "segment", "radius_68_m", "notes"]
     assert len(table) == len(TIMES) == json.loads(said.stdout)["points"]
     for out, more, why in (
         ("x.csv", [], "no known law"),

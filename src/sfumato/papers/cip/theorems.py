@@ -34,7 +34,11 @@ def two_sided_mechanism(epsilon: float, *, order: float, delta: float) -> FloatA
 
     Each side has nearly δ, as Lemma 7.1 allows; both together have nearly δ(1 + e^-ε').
     """
-    beyond = prior_posterior_gap(epsilon, order=order, delta=delta) * (1 + 1e-12)
+    beyond = prior_posterior_gap(positive(epsilon, "epsilon"), order=order, delta=delta) * (1 + 1e-12)
+    if not order * beyond <= 700:
+        raise InputError(
+            f"Odds of e^{beyond:g} to the power {order:g} are beyond a double.", "Take less epsilon or order."
+        )
     odds = math.exp(-beyond)
     tail = math.expm1((order - 1) * epsilon) / (math.expm1((order - 1) * beyond) + odds**order - odds)
     rest = 1 - tail - tail * odds
