@@ -19,7 +19,6 @@ from sfumato.tracks.answers.maps.simulated import Drawn
 
 TRIED_STEPS = (1, 2, 3, 5, 8, 13, 21, 34, 55, 90, 150)
 TRIED_PARTS = (0.25, 0.5, 0.75, 1.0)
-_LEAST_TRIED = 21  # steps: the first ones are flatter than people are, whatever follows
 _PATIENCE = 2  # numbers of steps in a row that came no nearer
 Shares = Callable[[FloatArray], FloatArray]  # latent cells to shares of cells
 
@@ -69,7 +68,7 @@ def choose_amounts(
         ]
         worse = worse + 1 if all(one is None for one in tried) else 0
         best = [old if new is None else new for old, new in zip(best, tried, strict=True)]
-        if worse >= _PATIENCE and steps >= _LEAST_TRIED:
+        if worse == _PATIENCE:
             break
     return best
 
