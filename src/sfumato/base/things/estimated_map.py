@@ -23,7 +23,7 @@ from sfumato.base.shown import ShownAnswer
 from sfumato.base.things.grid import Grid
 
 LEAST_PEOPLE = 5  # fewer give no interval worth the name
-Weight = Literal["points", "people", "time"]
+Weight = Literal["points", "time"]
 
 
 class MapCells(Protocol):
@@ -46,26 +46,14 @@ class MapCells(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class EstimatedMap(ShownAnswer):
-    """Shares of ``cells`` that can be told apart (they sum to 1), each with two intervals (NaN where there is none).
-
-    ``low`` and ``high`` are for the people released; ``low_alike`` and ``high_alike`` for people like these, of whom
-    they are a sample. ``picture`` is of the cells ``asked`` for, which may be too fine for numbers. ``naive`` and
-    ``counted`` are the released points counted in the one and in the other; ``corrected`` is the part of the answer
-    that is not counting.
-    """
+    """Shares of the cells (they sum to 1), with the interval over people where there is one (NaN otherwise)."""
 
     cells: MapCells
-    asked: MapCells
     grid: Grid
     share: FloatArray
     low: FloatArray
     high: FloatArray
-    low_alike: FloatArray
-    high_alike: FloatArray
     naive: FloatArray
-    picture: FloatArray
-    counted: FloatArray
-    corrected: float
     confidence: float
     weight: Weight
     people: int
@@ -82,24 +70,14 @@ class EstimatedMap(ShownAnswer):
 
     @property
     def drawn(self) -> FloatArray:
-        """What a picture shows: the shares of the cells asked for."""
-        return self.picture
-
-    @property
-    def of_people(self) -> str:
-        """Whose map it is, and what the two intervals are for."""
-        counts = {"points": "share of points", "people": "share, everybody counting the same", "time": "share of time"}
-        told = f"Of the {self.people} people released: their {counts[self.weight]}."
-        if not np.isfinite(self.low).any():
-            return told
-        level = f"{100 * self.confidence:g} %"
-        return f"{told} {level} intervals: low to high of these people, low_alike to high_alike of people like these."
+        """What a picture shows: the shares."""
+        return self.share
 
     def to_table(self) -> pa.Table:
-        """``lat, lon, share, low, high, low_alike, high_alike`` at the centres, as Arrow; ``cell`` first if named."""
+        """``lat, lon, share, low, high`` at the centres of the cells, as Arrow; ``cell`` first if named."""
         lat, lon = self.cells.centres_deg()
-        numbers = ("share", "low", "high", "low_alike", "high_alike")
-        values = {"lat": lat, "lon": lon} | {name: pa.array(getattr(self, name), from_pandas=True) for name in numbers}
+        interval = {"low": pa.array(self.low, from_pandas=True), "high": pa.array(self.high, from_pandas=True)}
+        values = {"lat": lat, "lon": lon, "share": self.share, **interval}
         return pa.table(values if isinstance(self.cells, Grid) else {"cell": list(self.cells.labels()), **values})
 
     def to_dict(self) -> dict[str, object]:
@@ -107,10 +85,7 @@ class EstimatedMap(ShownAnswer):
         return {
             "cells": self.cells.cells,
             "kind_of_cells": self.cells.kind,
-            "cells_asked_for": self.asked.cells,
-            "of": self.of_people,
-            "corrected": self.corrected,
-            "cell_m": self.grid.cell_height if isinstance(self.asked, Grid) else None,
+            "cell_m": self.grid.cell_height if isinstance(self.cells, Grid) else None,
             "people": self.people,
             "share_of_the_largest_person": self.largest_person,
             "points": self.points,

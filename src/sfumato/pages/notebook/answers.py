@@ -10,6 +10,7 @@ from sfumato.base.arrays import FloatArray
 from sfumato.base.drawing.panels import Bars, Panel
 from sfumato.base.shown import ShownAnswer
 from sfumato.base.things.estimated_map import EstimatedMap
+from sfumato.base.things.grid import Grid
 from sfumato.base.units import plain_number
 from sfumato.pages.notebook.contents import Sheet, averaged_matrix, drawn_tracks
 from sfumato.tracks.aggregates.public_table import PublicTable
@@ -17,18 +18,18 @@ from sfumato.tracks.answers.answer_files import MOST_OUTLINES
 from sfumato.tracks.answers.flows.pair_shares import Flows
 from sfumato.tracks.answers.intervals import OverPeople
 from sfumato.tracks.answers.ways.displacement import Displacements
-from sfumato.tracks.answers.ways.drawn_ways import QUANTILES, Ways
-from sfumato.tracks.answers.ways.how_people_move import DISTRIBUTION_OF, MovingAnswer
+from sfumato.tracks.answers.ways.drawn_ways import QUANTILES, MovingAnswer, Ways
 from sfumato.tracks.answers.ways.live import LiveTracks
 from sfumato.tracks.answers.ways.smooth_tracks import SmoothTracks
 
 _MOST_BARS = 20
 MODEL = "Mostly the model: the release tells too little of the way for these numbers."
+_DISTRIBUTIONS = {"distances": "trip_length_m", "speeds": "speed_m_s", "stays": "stay_s"}
 
 
 def _on_map(found: EstimatedMap | Flows, original: bool) -> Sheet:
     title = "Where people are" if isinstance(found, EstimatedMap) else "From where to where"
-    small = isinstance(found, Flows) or found.asked.cells <= MOST_OUTLINES
+    small = found.cells.cells <= MOST_OUTLINES or isinstance(found, Flows)
     parts = () if small else (averaged_matrix("share of each cell", _rows_of(found), "column (west to east)", "row"),)
     on_map = found if small else None
     return Sheet(title, parts, _mean(found), _figures(found), on_map=on_map)
@@ -36,7 +37,7 @@ def _on_map(found: EstimatedMap | Flows, original: bool) -> Sheet:
 
 def _rows_of(found: EstimatedMap | Flows) -> FloatArray:
     """The cells of a grid as they lie; others one after the other."""
-    return found.drawn.reshape(found.grid.shape if found.drawn.size == found.grid.cells else (1, -1))
+    return found.drawn.reshape(found.cells.shape if isinstance(found.cells, Grid) else (1, -1))
 
 
 def _mean(found: EstimatedMap | Flows) -> str:
@@ -79,7 +80,7 @@ def _ways(found: Ways, original: bool) -> Sheet:
 
 
 def _answer(found: MovingAnswer, original: bool) -> Sheet:
-    name = DISTRIBUTION_OF[found.question]
+    name = _DISTRIBUTIONS[found.question]
     parts = [_quantiles(name, found.ways.distributions()[name])]
     if found.squares is not None:
         parts.append(_squares(found.squares))

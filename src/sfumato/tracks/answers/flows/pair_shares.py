@@ -47,14 +47,6 @@ class Flows(ShownAnswer):
     drawn_from: ClassVar[str] = EstimatedMap.drawn_from
 
     @property
-    def of_people(self) -> str:
-        """Whose flows these are, and what the intervals are for."""
-        told = f"Of the trips of the {self.people} people released."
-        if not np.isfinite(self.lows).any():
-            return told
-        return f"{told} {100 * self.confidence:g} % intervals, low to high: of people like these."
-
-    @property
     def drawn(self) -> FloatArray:
         """What a picture shows: the shares of pairs."""
         return self.shares
@@ -106,7 +98,6 @@ class Flows(ShownAnswer):
         return {
             "cells": self.cells.cells,
             "cell_m": self.grid.cell_height if isinstance(self.cells, Grid) else None,
-            "of": self.of_people,
             "people": self.people,
             "share_of_the_largest_person": self.largest_person,
             "trips": self.trips,

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -22,7 +22,6 @@ from sfumato.base.errors import InputError
 from sfumato.base.things.areas import Areas
 from sfumato.base.things.estimated_map import MapCells
 from sfumato.base.things.grid import Grid
-from sfumato.base.things.grid_areas import GridAreas, cut
 from sfumato.base.things.hexagons import HexCells
 from sfumato.base.things.traces import Trace
 
@@ -162,8 +161,6 @@ def _area(box: Bounds) -> float:
 
 
 Cells = Grid | HexCells | Areas
-MOST_SHOWN = 2_500
-_ROUNDED = 1.2  # areas may be so much narrower than asked: cells and hexagons come in whole sizes
 NOTHING = 1e-12  # of everybody
 _HEXAGON_M = 1_281_256.0  # mean edge at resolution 0; every next one is 1/√7 of it
 _HEXAGON_SIDES = 1.61  # a square of that many edges is as large as a hexagon
@@ -184,11 +181,6 @@ class AskedCells:
             return math.sqrt(self.grid.cells * self.grid.cell_height * self.grid.cell_width / self.cells.cells)
         return self.grid.cell_height * (1.0 if self.cells is self.grid else _HEXAGON_SIDES)
 
-    @property
-    def whole_m2(self) -> float:
-        """The ground of the map."""
-        return self.grid.cells * self.grid.cell_height * self.grid.cell_width
-
     def summed_on(self, window: Window) -> Reporting:
         """How this window's latent cells go into the cells."""
         return Reporting(self.cells, window, None if self.cells is self.grid else _into(self.cells, window))
@@ -196,18 +188,16 @@ class AskedCells:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reporting:
-    """Latent cells summed into cells; ``into`` (cells, latent) is None for a grid and rectangles of its cells."""
+    """Latent cells summed into the cells asked for; ``into`` (cells, latent) is None for a grid."""
 
-    cells: Cells | GridAreas
+    cells: Cells
     window: Window
     into: csr_array | None
-    told: BoolArray | None = None  # which have numbers; None: all of them
 
     def masses(self, latent: FloatArray) -> FloatArray:
         """Sums (..., cells) of latent cells (..., rows, columns)."""
         if self.into is None:
-            sums = self.window.sum_cells(latent)
-            return sums if not isinstance(self.cells, GridAreas) else self.cells.sums(sums)
+            return self.window.sum_cells(latent)
         flat = latent.reshape(-1, latent.shape[-2] * latent.shape[-1])
         return np.asarray((self.into @ flat.T).T).reshape(*latent.shape[:-2], -1)
 
@@ -216,30 +206,6 @@ class Reporting:
         masses = self.masses(latent)
         share = masses / np.maximum(masses.sum(axis=-1, keepdims=True), 1e-300)
         return np.where(share < NOTHING, 0.0, share)
-
-
-def wide_enough(reporting: Reporting, width_m: float | None) -> Reporting:
-    """The areas that numbers are for: the cells themselves, rectangles of them, coarser hexagons; of named areas those
-    that are wide enough are ``told``. Without a width nothing is told but the whole."""
-    cells = reporting.cells
-    if isinstance(cells, Grid):
-        boxes = cut(cells, width_m, most=MOST_SHOWN)
-        return reporting if len(boxes) == cells.cells else replace(reporting, cells=GridAreas(cells, boxes))
-    if isinstance(cells, HexCells):
-        resolution = cells.resolution
-        while resolution > 0 and (width_m is None or _HEXAGON_SIDES * _edge_m(resolution) < width_m / _ROUNDED):
-            resolution -= 1
-        if resolution == cells.resolution:
-            return reporting
-        coarser = cells.parents(resolution)
-        return Reporting(coarser, reporting.window, _into(coarser, reporting.window))
-    ground = reporting.masses(np.ones(reporting.window.shape)) * math.prod(reporting.window.latent_m)
-    told = np.asarray(ground >= (math.inf if width_m is None else width_m / _ROUNDED) ** 2)
-    return reporting if told.all() else replace(reporting, told=told)
-
-
-def _edge_m(resolution: int) -> float:
-    return _HEXAGON_M / math.sqrt(7.0) ** resolution
 
 
 def asked_for(
@@ -260,7 +226,7 @@ def asked_for(
     if h3 is not None:
         south, west, north, east = extent_of(traces) if bounds is None else bounds
         hexagons = HexCells.from_bounds(south, west, north, east, resolution=h3)
-        side = _edge_m(h3)
+        side = _HEXAGON_M / math.sqrt(7.0) ** h3
         return AskedCells(hexagons, _helper((south, west, north, east), side, side))
     assert areas is not None
     if bounds is not None:
@@ -302,9 +268,6 @@ def outlines(cells: MapCells) -> list[list[Rings]]:
     """Of each cell its polygons, each of them rings, closed."""
     if isinstance(cells, Areas):
         return [[list(one.rings) for one in shape] for shape in cells.shapes]
-    if isinstance(cells, GridAreas):
-        sides = np.stack(cells.bounds_deg(), axis=1)
-        return [[[np.round(np.array([[w, s], [e, s], [e, n], [w, n], [w, s]]), 7)]] for s, w, n, e in sides]
     if isinstance(cells, HexCells):
         return [[[_on_one_side(np.array([*ring, ring[0]]))]] for ring in cells.outlines_deg()]
     assert isinstance(cells, Grid)

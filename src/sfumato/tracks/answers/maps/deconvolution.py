@@ -56,8 +56,8 @@ class Spread:
     def of(cls, law: NoiseLaw, rows: int, columns: int, height_m: float, width_m: float) -> Spread:
         """The spread of one law on one window."""
         if law.epsilon_per_m is None:
-            down = _toeplitz(axis_steps(law.noise_m / height_m, rows))
-            across = _toeplitz(axis_steps(law.noise_m / width_m, columns))
+            down = _toeplitz(_steps(law.noise_m / height_m, rows))
+            across = _toeplitz(_steps(law.noise_m / width_m, columns))
             return cls(rows, columns, down, across, None, (0, 0))
         padded = (next_fast_len(2 * rows - 1, real=True), next_fast_len(2 * columns - 1, real=True))
         kernel = _laplace_steps(law.epsilon_per_m, rows, columns, height_m, width_m)
@@ -79,7 +79,7 @@ class Spread:
         return self.spread(np.ones((self.rows, self.columns)))
 
 
-def axis_steps(ratio: float, count: int) -> FloatArray:
+def _steps(ratio: float, count: int) -> FloatArray:
     """P(j), j = 0 .. count - 1, for noise of ``ratio`` cells."""
     places = np.arange(-1, count + 1, dtype=np.float64)
     z = places / ratio
@@ -106,21 +106,6 @@ def _laplace_steps(epsilon: float, rows: int, columns: int, height_m: float, wid
             out += a * b * np.exp(-epsilon * np.hypot(north + up, east + right))
     out *= epsilon**2 / (2 * math.pi) * height_m * width_m
     return out
-
-
-_REACH = 4.0
-
-
-def near_of(law: NoiseLaw, height_m: float, width_m: float) -> FloatArray:
-    """The masses of the steps of a law, (2 r + 1, 2 c + 1) around none, as far as four times its noise."""
-    rows, columns = (math.ceil(_REACH * law.noise_m / size) + 1 for size in (height_m, width_m))
-    if law.epsilon_per_m is not None:
-        return _laplace_steps(law.epsilon_per_m, rows, columns, height_m, width_m)
-    down, across = (
-        axis_steps(law.noise_m / size, count)[np.abs(np.arange(-count + 1, count))]
-        for size, count in ((height_m, rows), (width_m, columns))
-    )
-    return down[:, None] * across[None, :]
 
 
 MOST_STEPS = 150
@@ -153,7 +138,7 @@ class FittedDensity:
 
 def density(spreads: Sequence[Spread], counts: Sequence[FloatArray], steps: int) -> FloatArray:
     """The density after ``steps`` steps; counts may be stacked along leading axes, alike for every law."""
-    walk = Walk(spreads, counts)
+    walk = _Walk(spreads, counts)
     for _ in range(steps):
         walk.step()
     return walk.density
@@ -207,7 +192,7 @@ def choose_steps(
     Up to ``cells_of_noise`` times more are taken (four at most) while nobody can tell. ``answer`` is what is asked of a
     map, and is kept for the map without each group.
     """
-    walk = Walk(spreads, [group.sum(axis=0) - group for group in groups])
+    walk = _Walk(spreads, [group.sum(axis=0) - group for group in groups])
     total = float(sum(group.sum() for group in groups))
     judged: list[FloatArray] = []
     answers: list[FloatArray] = []
@@ -229,7 +214,7 @@ def choose_steps(
     return StepsChosen(steps, np.array([one.sum() for one in judged]), answers[steps - 1])
 
 
-class Walk:
+class _Walk:
     """The state of the walk: the density, and the spread of it that the next step needs."""
 
     def __init__(self, spreads: Sequence[Spread], counts: Sequence[FloatArray]) -> None:

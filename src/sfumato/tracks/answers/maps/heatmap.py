@@ -1,39 +1,46 @@
-"""Where people are: shares of areas from protected releases, with the spread of the noise taken out.
+"""Where people are: shares of cells from protected releases, with the spread of the noise taken out.
 
-Each released point is its true place plus noise of the certified law. Releases are laid on one another
-(:mod:`~sfumato.tracks.answers.maps.alignment`), and the map that explains all points best is found on cells finer than
-those reported (:mod:`~sfumato.tracks.answers.maps.deconvolution`). *How much* of it is taken, beside counting, is what
-comes nearest in releases that might have been (:mod:`~sfumato.tracks.answers.maps.amount`).
+Each released point is its true place plus noise of the certified law. Releases are laid on one another, and the map
+that explains all points best is found on cells finer than those reported
+(:mod:`~sfumato.tracks.answers.maps.deconvolution`). The interval (:mod:`~sfumato.tracks.answers.intervals`) is for the
+share that a cell has among *people like these*, over the released period: these people are taken for a sample of them.
 
-*Whose map it is*: that of the people released, their share of points, of seconds, or everybody counting the same. Its
-interval says how far the noise may have moved it. *People like these*, of whom the released are a sample, have a wider
-one (:mod:`~sfumato.tracks.answers.intervals`). Numbers are for areas that can be told apart
-(:mod:`~sfumato.tracks.answers.maps.area_width`); the cells asked for are a picture.
+*What a release's points share.* Part of the noise is the same at all moments of a release (the constant share, and
+whatever is slower than the release is long). It does not average out over points, and a map in which it is taken for
+ordinary noise is blurred by it. But people of one city are at much the same places: a release that lies 200 m east of
+everybody else's was probably shifted. With f the map of everybody, K the rest of the noise and v the variance of the
+shift, its probability is
+
+    p(u | release) ∝ exp(-|u|² / 2v) · Π_i (K f)(z_i - u)^τ.
+
+Each release is moved back by its mean of u, less the mean move of all (a map that is too flat draws everybody to its
+middle). What is left of the noise has the variance o - v + var(u | release). Where that leaves more than three tenths
+of v, releases are too short to tell, and stay as they are. Points of one release are not independent: τ counts one of
+them for every fifty minutes. Where the shifts come out larger than the law allows, people are not at the same places
+after all: τ is halved until they fit. How far all releases lie off *together* cannot be seen: that part, v / releases,
+stays in the answer, and is in its interval.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sfumato.base.arrays import FloatArray, read_only
+from sfumato.base.arrays import FloatArray, IntArray, read_only
+from sfumato.base.compiled import compile_loop
 from sfumato.base.errors import InputError
 from sfumato.base.things.areas import Areas
 from sfumato.base.things.estimated_map import LEAST_PEOPLE, EstimatedMap, Weight
-from sfumato.base.things.grid import Grid
-from sfumato.base.units import count_of, format_length
-from sfumato.tracks.answers.intervals import interval_of_released, people_interval
-from sfumato.tracks.answers.maps.alignment import Unit, align, count_on, units_of
-from sfumato.tracks.answers.maps.amount import Amount, choose_amounts
-from sfumato.tracks.answers.maps.area_width import width_told_apart
-from sfumato.tracks.answers.maps.cells import AskedCells, Bounds, Reporting, Window, asked_for, wide_enough
+from sfumato.tracks.answers.intervals import people_interval
+from sfumato.tracks.answers.maps.cells import Bounds, Window, asked_for
 from sfumato.tracks.answers.maps.deconvolution import Spread, density, fit_density
-from sfumato.tracks.answers.maps.simulated import draw_again
 from sfumato.tracks.answers.received import (
-    DAY_GROUPS,
     NoiseLaw,
     Pair,
+    Person,
     Received,
     check_confidence,
     crowd_notes,
@@ -47,14 +54,17 @@ from sfumato.tracks.answers.received import (
     received_all,
     release_notes,
     split,
+    time_weights,
 )
 
 STEPS_FOR_ONE = 50
+BY_DAYS, BY_PEOPLE = "likelihood of days left out", "likelihood of people left out"
+FIXED = "fixed: one person's few days leave nothing to judge by"
 USUAL_STEPS = 60  # for a progress bar
-BY_DRAWS = "error in releases that might have been"
-COUNTED = (
-    "Counted, not corrected: taking the noise out of these releases might come out farther from their people than "
-    "counting released points does."
+SMOOTHER_THAN_COUNTING = 2  # steps
+SMOOTHER = (
+    "People left out look so unlike the others that the map is smoother than counting: it is one of people like "
+    "these; counting may come nearer to these."
 )
 
 
@@ -70,115 +80,68 @@ def estimate_heatmap(
     each_release_a_person: bool = False,
     on_step: Callable[[], None] | None = None,
 ) -> EstimatedMap:
-    """The heat map of one or several releases, each with its own law. See the module for what the intervals say.
+    """The heat map of one or several releases, each with its own law. See the module for what the interval says.
 
     ``on_step`` is called after every step of the search.
     """
     received = received_all(received)
-    if weight not in ("points", "people", "time"):
-        raise InputError(
-            f"There is no weight '{weight}'.",
-            "Count points, people (all the same), or the time they stand for.",
-        )
+    if weight not in ("points", "time"):
+        raise InputError(f"There is no weight '{weight}'.", "Count points, or the time they stand for.")
     check_confidence(confidence)
     laws = laws_of(received)
     people = people_of(received, each_release_a_person=each_release_a_person)
-    noise_m = min(law.noise_m for law in laws)
+    finest = min(law.noise_m for law in laws)
     traces = [trace for one in received for _, trace in one.people]
-    asked = asked_for(traces, noise_m, cell_m=cell_m, h3=h3, areas=areas, bounds=bounds)
-    window = Window.around(asked.grid, noise_m)
+    asked = asked_for(traces, finest, cell_m=cell_m, h3=h3, areas=areas, bounds=bounds)
+    window = Window.around(asked.grid, finest)
     reporting = asked.summed_on(window)
-    units = units_of(people, laws, window, weight=weight)
+    units = units_of(people, laws, window, by_time=weight == "time")
     outside = sum(int(np.count_nonzero(~window.holds(unit.places))) for unit in units)
     if not sum(float(unit.mass[window.holds(unit.places)].sum()) for unit in units) > 0:
         raise InputError("No released point lies in the rectangle.", "Name another rectangle.")
-    width = width_told_apart(units, laws, asked.whole_m2, asked.side_m)
-    shown = wide_enough(reporting, width)
+    naive = sum(count_on(units, i, window)[0] for i in range(len(laws)))
     laid = align(units, laws, window)
     spreads = [Spread.of(law, *window.shape, *window.latent_m) for law in laid.laws]
     days, by_people = _left_out(laid.units, laid.laws, window, len(people))
-    found = fit_density(spreads, days, None, reporting.shares, steps_for_one=STEPS_FOR_ONE, on_step=on_step)
-    answers = [shown.shares] if shown is reporting else [shown.shares, reporting.shares]
-    amounts = choose_amounts(spreads, draw_again(laid, laws, window, found.density), answers, on_step)
-    amount, of_picture = amounts[0], amounts[-1]
-    counts, seen = [group.sum(axis=0) for group in days], sum(count_on(units, i, window)[0] for i in range(len(laws)))
-    naive, counted = shown.shares(np.asarray(seen)), reporting.shares(np.asarray(seen))
-    latent = density(spreads, counts, amount.steps)
-    share = amount.mix(shown.shares(latent), naive)
-    picture = share
-    if shown is not reporting:
-        finer = latent if of_picture.steps == amount.steps else density(spreads, counts, of_picture.steps)
-        picture = of_picture.mix(reporting.shares(finer), counted)
-    low, high, low_alike, high_alike = (np.full(len(share), np.nan) for _ in range(4))
+    found = fit_density(
+        spreads,
+        days,
+        by_people if len(people) >= LEAST_PEOPLE else None,
+        reporting.shares,
+        steps_for_one=STEPS_FOR_ONE,
+        cells_of_noise=asked.side_m / finest,
+        on_step=on_step,
+    )
+    latent, steps = found.density, found.steps
+    share = reporting.shares(latent)
+    low, high = share * np.nan, share * np.nan
     if len(people) >= LEAST_PEOPLE:
-        common = _shifted_by(latent, window, laid.common_m2, shown.shares)
-        low, high = interval_of_released(share, naive, amount.errors, confidence, in_empty=amount.in_empty, more=common)
-        without = _without(spreads, counts, by_people, amount, shown)
-        bias = np.abs(amount.errors.mean(axis=0))
-        alike = people_interval(share, without, len(people), confidence, bias=bias, more=common)
-        low_alike, high_alike = np.minimum(alike[0], low), np.maximum(alike[1], high)
-    untold = np.zeros(len(share), dtype=bool) if shown.told is None else ~shown.told
-    share = np.where(untold, np.nan, share)
-    for one in (low, high, low_alike, high_alike):
-        one[untold] = np.nan
+        lost = reporting.shares(found.again) - share
+        common = _shifted_by(latent, window, laid.common_m2, reporting.shares)
+        low, high = people_interval(share, found.without, len(people), confidence, bias=lost, more=common)
+    by = (BY_PEOPLE if days is by_people else BY_DAYS) if found.judged else FIXED
     largest = largest_share([unit.person for unit in units], [float(unit.mass.sum()) for unit in units])
     notes = release_notes(received) + crowd_notes(len(people), largest, "points", outside)
-    if shown is not reporting:
-        notes.append(_merged(asked, shown, width, int(untold.sum()), len(people)))
-    if not amount.part:
-        notes.append(COUNTED)
+    if by == BY_PEOPLE and steps <= SMOOTHER_THAN_COUNTING:
+        notes.append(SMOOTHER)
     return EstimatedMap(
-        cells=shown.cells,
-        asked=asked.cells,
+        cells=asked.cells,
         grid=asked.grid,
         share=read_only(share),
         low=read_only(low),
         high=read_only(high),
-        low_alike=read_only(low_alike),
-        high_alike=read_only(high_alike),
-        naive=read_only(naive),
-        picture=read_only(picture),
-        counted=read_only(counted),
-        corrected=amount.part,
+        naive=read_only(reporting.shares(np.asarray(naive))),
         confidence=confidence,
         weight=weight,
         people=len(people),
         points=sum(one.points for one in received),
         outside=outside,
-        steps=amount.steps,
-        steps_by=BY_DRAWS,
+        steps=steps,
+        steps_by=by,
         latent_m=window.latent_m[0],
         noise_m=tuple(law.noise_m for law in laws),
         largest_person=largest,
         notes=tuple(notes),
-    )
-
-
-def _without(
-    spreads: Sequence[Spread],
-    counts: Sequence[FloatArray],
-    groups: Sequence[FloatArray],
-    amount: Amount,
-    shown: Reporting,
-) -> FloatArray:
-    """The same answer without each group of people."""
-    others = [together - group for together, group in zip(counts, groups, strict=True)]
-    corrected = shown.shares(density(spreads, others, amount.steps))
-    return amount.mix(corrected, shown.shares(np.asarray(sum(others))))
-
-
-def _merged(asked: AskedCells, shown: Reporting, width_m: float | None, untold: int, people: int) -> str:
-    """What was done with cells too small to be told apart."""
-    if isinstance(asked.cells, Areas):
-        return f"{untold} of {asked.cells.cells} areas are too small to be told apart, and have no numbers."
-    if width_m is None:
-        return (
-            f"Not even halves of the map are told apart by {count_of(people, 'person', 'people')}: cells are a picture."
-        )
-    kind = "cells" if isinstance(asked.cells, Grid) else "hexagons"
-    return (
-        f"{kind.capitalize()} about {format_length(asked.side_m)} wide cannot be told apart and are a picture. Numbers "
-        f"are for {shown.cells.cells} areas about {format_length(width_m)} wide, cut without looking at the map."
     )
 
 
@@ -205,7 +168,180 @@ def _left_out(
     group = groups_of(people)
     by_person = [count_on(units, law, window, split(group[person], lengths)) for law in range(len(laws))]
     if int(days.max()) + 1 == people or not other_by_day(laws):
-        few = split(groups_of(people, DAY_GROUPS)[person], lengths)
-        return [count_on(units, law, window, few) for law in range(len(laws))], by_person
+        return by_person, by_person
     of_day = split(day_groups(days, people), lengths)
     return [count_on(units, law, window, of_day) for law in range(len(laws))], by_person
+
+
+@compile_loop()
+def overlaps(row: IntArray, column: IntArray, mass: FloatArray, seen: FloatArray, reach: int) -> FloatArray:
+    """Σ_i mass_i · seen[cell_i - u] for every shift u of up to ``reach`` cells; beyond the map its edge is taken."""
+    rows, columns = seen.shape
+    out = np.zeros((2 * reach + 1, 2 * reach + 1))
+    for i in range(len(row)):
+        for a in range(-reach, reach + 1):
+            r = min(max(row[i] - a, 0), rows - 1)
+            for b in range(-reach, reach + 1):
+                c = min(max(column[i] - b, 0), columns - 1)
+                out[a + reach, b + reach] += mass[i] * seen[r, c]
+    return out
+
+
+FEWEST = 10  # releases
+ONE_IN_S = 3000.0  # one point in so many seconds says something of its own
+FIRST_STEPS = 60
+_REACH = 3.0
+_LARGEST = 12  # cells
+_DEEPEST = 12.0  # a point where nobody is says no more than this against a shift (log-likelihood)
+_TOO_FAR = 1.2
+_HALVINGS = 5
+_TOLD = 0.3  # at most so much of the shifts' variance may be left
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unit:
+    """One release of one person: places (n, 2) in latent rows and columns, when, what each counts; its length."""
+
+    law: int
+    person: int
+    places: FloatArray
+    times_s: FloatArray
+    mass: FloatArray
+    seconds: float
+    duration_s: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Aligned:
+    """Releases moved back, by how many latent cells each, the laws of what is left of their noise, how much less its
+    variance is for each law, and the variance of their common shift."""
+
+    units: tuple[Unit, ...]
+    moved: FloatArray
+    laws: tuple[NoiseLaw, ...]
+    less_m2: tuple[float, ...]
+    common_m2: float
+
+    @classmethod
+    def as_they_are(cls, units: Sequence[Unit], laws: Sequence[NoiseLaw]) -> Aligned:
+        """Nothing moved."""
+        return cls(tuple(units), np.zeros((len(units), 2)), tuple(laws), (0.0,) * len(laws), 0.0)
+
+
+def units_of(
+    people: Sequence[Person], laws: Sequence[NoiseLaw], window: Window, *, by_time: bool = False
+) -> list[Unit]:
+    """Every release of everybody, person by person; a point counts one, or the seconds that it stands for."""
+    out = []
+    for number, person in enumerate(people):
+        for law, trace in person.releases:
+            seconds = time_weights(trace)
+            mass = seconds if by_time else np.ones(len(trace))
+            places = window.places(trace.lat_deg, trace.lon_deg)
+            lasts = float(seconds.sum()), float(np.ptp(trace.times_s))
+            out.append(Unit(laws.index(law), number, places, trace.times_s, mass, *lasts))
+    return out
+
+
+def count_on(units: Sequence[Unit], law: int, window: Window, groups: Sequence[IntArray] | None = None) -> FloatArray:
+    """What counts in each latent cell (groups, rows, columns), of one law; ``groups`` of each unit's points."""
+    rows, columns = window.shape
+    count = 1 if groups is None else 1 + max(int(one.max(initial=0)) for one in groups)
+    out = np.zeros(count * rows * columns)
+    for number, unit in enumerate(units):
+        if unit.law == law:
+            row, column = (np.floor(unit.places[:, axis]).astype(np.int64) for axis in (0, 1))
+            inside = (row >= 0) & (row < rows) & (column >= 0) & (column < columns)
+            cells = row[inside] * columns + column[inside]
+            if groups is not None:
+                cells += groups[number][inside] * (rows * columns)
+            np.add.at(out, cells, unit.mass[inside])
+    return out.reshape(count, rows, columns)
+
+
+def align(units: Sequence[Unit], laws: Sequence[NoiseLaw], window: Window) -> Aligned:
+    """Releases laid on one another; as they are where they share no shift, or are too few."""
+    shared = [_shared_m2(law, [unit.duration_s for unit in units if unit.law == i]) for i, law in enumerate(laws)]
+    if len(units) < FEWEST or not max(shared) > 0:
+        return Aligned.as_they_are(units, laws)
+    plain = [Spread.of(law, *window.shape, *window.latent_m) for law in laws]
+    found = density(plain, [count_on(units, i, window)[0] for i in range(len(laws))], FIRST_STEPS)
+    seen = [
+        _logarithm(Spread.of(_left(law, v, 0.0), *window.shape, *window.latent_m).spread(found))
+        for law, v in zip(laws, shared, strict=True)
+    ]
+    said = [_said(unit, seen[unit.law], _reach(shared[unit.law], window)) for unit in units]
+    means, left, told = _shifts(units, said, shared, window)
+    if any(w > _TOLD * v for v, w in zip(shared, left, strict=True)):
+        return Aligned.as_they_are(units, laws)  # a shift that is mostly guessed pulls people to the crowd
+    mass = np.array([float(unit.mass.sum()) for unit in units])
+    means = means - np.average(means, axis=0, weights=mass)
+    moved = tuple(replace(unit, places=unit.places - mean) for unit, mean in zip(units, means, strict=True))
+    rest_laws = tuple(_left(law, v, w) for law, v, w in zip(laws, shared, left, strict=True))
+    less = tuple(v - w for v, w in zip(shared, left, strict=True))
+    v_of = np.array([shared[unit.law] for unit in units])
+    return Aligned(moved, means, rest_laws, less, float(told * np.sum(v_of * (mass / mass.sum()) ** 2)))
+
+
+def _shifts(
+    units: Sequence[Unit], said: Sequence[FloatArray], shared: Sequence[float], window: Window
+) -> tuple[FloatArray, list[float], float]:
+    """Mean shift of each release in latent cells, variance left for each law, and the share of the variance told."""
+    sizes = np.array(window.latent_m)
+    mass = np.array([float(unit.mass.sum()) for unit in units])
+    of_law = np.array([unit.law for unit in units])
+    for halved in range(_HALVINGS + 1):
+        means, left = np.zeros((len(units), 2)), np.zeros(len(units))
+        for number, (unit, words) in enumerate(zip(units, said, strict=True)):
+            v = shared[unit.law]
+            if not v > 0:
+                continue
+            tau = min(1.0, max(unit.seconds, 1.0) / ONE_IN_S / max(mass[number], 1e-9)) / 2**halved
+            reach = len(words) // 2
+            steps = [np.arange(-reach, reach + 1) * size for size in sizes]
+            log = tau * words - (steps[0][:, None] ** 2 + steps[1][None, :] ** 2) / (2 * v)
+            weight = np.exp(log - log.max())
+            weight /= weight.sum()
+            sides = weight.sum(axis=1), weight.sum(axis=0)
+            means[number] = [side @ step for side, step in zip(sides, steps, strict=True)]
+            squares = sum(side @ step**2 for side, step in zip(sides, steps, strict=True))
+            left[number] = (squares - float(means[number] @ means[number])) / 2
+        v_of = np.array([shared[law] for law in of_law])
+        told = float(np.sum(means**2) / 2 / v_of.sum())
+        if told + left.sum() / v_of.sum() <= _TOO_FAR:
+            break
+    per_law = [
+        float(np.average(left[of_law == law], weights=mass[of_law == law] + 1e-12)) if (of_law == law).any() else 0.0
+        for law in range(len(shared))
+    ]
+    return means / sizes, per_law, min(told, 1.0)
+
+
+def _said(unit: Unit, seen: FloatArray, reach: int) -> FloatArray:
+    columns = seen.shape[1] + 2 * reach
+    row, column = (np.floor(unit.places[:, axis]).astype(np.int64) + reach for axis in (0, 1))
+    inside = (row >= 0) & (row < seen.shape[0] + 2 * reach) & (column >= 0) & (column < columns)
+    cells, first = np.unique(row[inside] * columns + column[inside], return_inverse=True)
+    mass = np.bincount(first, weights=unit.mass[inside]).astype(np.float64)
+    return overlaps(cells // columns - reach, cells % columns - reach, mass, seen, reach)
+
+
+def _left(law: NoiseLaw, shared_m2: float, unknown_m2: float) -> NoiseLaw:
+    return law if not shared_m2 else law.of_variance(law.variance_m2 - shared_m2 + unknown_m2)
+
+
+def _reach(variance_m2: float, window: Window) -> int:
+    return min(math.ceil(_REACH * math.sqrt(variance_m2) / min(window.latent_m)), _LARGEST)
+
+
+def _shared_m2(law: NoiseLaw, durations_s: Sequence[float]) -> float:
+    """Variance that any two points of a release have in common, at least (covariances fall with the lag)."""
+    if law.epsilon_per_m is not None or not durations_s:
+        return 0.0
+    shared = float(np.asarray(law.kernel(float(max(durations_s)))))
+    return shared if 1e-3 < shared / law.variance_m2 < 0.9 else 0.0
+
+
+def _logarithm(seen: FloatArray) -> FloatArray:
+    log: FloatArray = np.log(np.maximum(seen, 1e-300))
+    return np.asarray(np.maximum(log, log.max() - _DEEPEST))

@@ -8,20 +8,17 @@ averaged over draws and people. Where the release tells little of the way, the a
 * where the likeliest path is less than four fifths as long as the drawn ones (:attr:`Ways.length_told`). The model
   knows no stays and draws length into them, which squared steps do not show: they come from a few long rides;
 * for stays also where their number or their time differ by more than a fifth between the likeliest path and the drawn
-  ones (:attr:`Ways.stays_told`);
-* for each quantile where the one of the likeliest paths differs by more than a fifth from that of the drawn ones
-  (:attr:`Ways.alike_in`): the slow part of a distribution of speeds is the first that noise hides.
-
-What is the model's has no interval: one over people would say how alike the model is for all of them.
+  ones (:attr:`Ways.stays_told`).
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypedDict, Unpack
 
 import numpy as np
+import pyarrow as pa
 
 from sfumato.base.arrays import FloatArray, IntArray
 from sfumato.base.randomness import Random, Randomness, randomness
@@ -36,7 +33,9 @@ from sfumato.tracks.answers.received import (
     is_recorded,
     people_of,
     received_all,
+    release_notes,
 )
+from sfumato.tracks.answers.ways.displacement import LAGS_S, Displacements, estimate_displacements
 from sfumato.tracks.answers.ways.movement import (
     LEAST_ALIKE,
     MOSTLY_MODEL,
@@ -50,8 +49,6 @@ from sfumato.tracks.answers.ways.smooth_tracks import path_by_time, with_interva
 
 DRAWS = 20
 QUANTILES = (0.1, 0.5, 0.9)
-POOLED = "Pooled over people: whoever recorded more counts more (per person: --per-person, per_person=True)."
-PER_PERSON = "Per person: everybody counts the same, whatever they recorded."
 STAY_RADIUS_M, STAY_S = 200.0, 300.0
 MODEL = (
     "MOSTLY THE MODEL: the release tells {told}, where at least {least} are needed. These numbers say how the fitted "
@@ -85,23 +82,11 @@ class Ways(ShownAnswer):
     length_told: float
     stays_told: float
     people: int
-    per_person: bool
-    alike_in: Mapping[str, tuple[float, ...]]
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Whether the release tells the answer or the model does."""
         return (self.told_words(stays=True),)
-
-    @property
-    def whose(self) -> str:
-        """How people count: whoever recorded more counts more, or all the same."""
-        return PER_PERSON if self.per_person else POOLED
-
-    def models(self, name: str) -> tuple[bool, ...]:
-        """Which quantiles are mostly the model's."""
-        model = self.stays_mostly_model if name == "stay_s" else self.mostly_model
-        return tuple(model or not one >= LEAST_ALIKE for one in self.alike_in[name])
 
     def told_words(self, *, stays: bool) -> str:
         """Whether the release tells the answer or the model does, and how much of what was told."""
@@ -110,17 +95,7 @@ class Ways(ShownAnswer):
             told.append(("the stays", self.stays_told, LEAST_ALIKE))
         words = MODEL if (self.stays_mostly_model if stays else self.mostly_model) else DRAWN
         shares = ", ".join(f"{100 * share:.0f} % of {what}" for what, share, _ in told)
-        said = words.format(told=shares, least=", ".join(f"{100 * least:.0f} %" for *_, least in told))
-        names = {"stay_s": "stays"} if stays else {"trip_length_m": "trips", "speed_m_s": "speeds"}
-        hidden = [
-            f"{100 * q:g} % of {what}"
-            for name, what in names.items()
-            for q, model in zip(QUANTILES, self.models(name), strict=True)
-            if model
-        ]
-        if words == DRAWN and hidden:
-            said += f" MOSTLY THE MODEL, without intervals: the quantiles {', '.join(hidden)}."
-        return f"{said} {self.whose}"
+        return words.format(told=shares, least=", ".join(f"{100 * least:.0f} %" for *_, least in told))
 
     @property
     def speed_quantiles_m_s(self) -> tuple[float, ...]:
@@ -154,10 +129,7 @@ class Ways(ShownAnswer):
             "speed_m_s": self.speed_m_s.to_dict(),
             "speed_quantiles_m_s": dict(zip(map(str, QUANTILES), self.speed_quantiles_m_s, strict=True)),
             "distributions": {
-                name: [
-                    {"quantile": q, **one.to_dict(), "mostly_model": model}
-                    for q, one, model in zip(QUANTILES, values, self.models(name), strict=True)
-                ]
+                name: [{"quantile": q, **one.to_dict()} for q, one in zip(QUANTILES, values, strict=True)]
                 for name, values in self.distributions().items()
             },
             "stays_per_day": self.stays_per_day.to_dict(),
@@ -165,7 +137,6 @@ class Ways(ShownAnswer):
             "told_by_release": self.told,
             "length_told_by_release": self.length_told,
             "stays_told_by_release": self.stays_told,
-            "per_person": self.per_person,
             "mostly_model": self.mostly_model,
             "stays_mostly_model": self.stays_mostly_model,
         }
@@ -177,14 +148,10 @@ def estimate_ways(
     draws: int = DRAWS,
     confidence: float = 0.9,
     each_release_a_person: bool = False,
-    per_person: bool = False,
     rng: Random = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Ways:
-    """Lengths, speeds and stays over all people, with intervals over people.
-
-    Trips, time and stays are pooled; ``per_person`` everybody counts the same, whatever they recorded.
-    """
+    """Lengths, speeds and stays over all people, with intervals over people."""
     received = received_all(received)
     for one in received:
         with_intervals(one)
@@ -195,87 +162,40 @@ def estimate_ways(
         found.append(drawn_ways(person, draws, source))
         if progress is not None:
             progress(done + 1, len(people))
-    return ways_over(found, confidence, per_person=per_person)
+    return ways_over(found, confidence)
 
 
-def ways_over(found: Sequence[DrawnWays], confidence: float = 0.9, *, per_person: bool = False) -> Ways:
-    """What is read off everybody's drawn paths together, or of everybody's alike."""
+def ways_over(found: Sequence[DrawnWays], confidence: float = 0.9) -> Ways:
+    """What is read off everybody's drawn paths together."""
     sums = np.array([one.sums for one in found]).T
     length, trips, seconds, stays, stayed, recorded_m, recorded_s, *likeliest, told = sums
     alike_in = [
         alike(float(own.sum()), float(drawn.sum())) for own, drawn in zip(likeliest, sums[[0, 3, 4]], strict=True)
     ]
-
-    def ratio(part: FloatArray, whole: FloatArray) -> OverPeople:
-        if per_person:
-            part, whole = np.where(whole > 0, part / np.maximum(whole, 1e-300), 0.0), np.asarray(whole > 0, float)
-        return ratio_over_people(part, whole, confidence)
-
-    def quantiles(samples: Sequence[Sample]) -> tuple[OverPeople, ...]:
-        if per_person:
-            samples = [(values, counts / max(float(counts.sum()), 1e-300)) for values, counts in samples]
-        return quantiles_over_people(samples, QUANTILES, confidence)
-
-    drawn = {
-        "trip_length_m": quantiles([one.lengths for one in found]),
-        "speed_m_s": quantiles([one.speeds for one in found]),
-        "stay_s": quantiles([one.stays for one in found]),
-    }
-    own_m, own_speed, own_stay = (quantiles([one.likeliest[part] for one in found]) for part in range(3))
-    agree = {
-        name: tuple(alike(a.value, b.value) for a, b in zip(own, drawn[name], strict=True))
-        for name, own in zip(drawn, (own_m, own_speed, own_stay), strict=True)
-    }
-    ways = Ways(
+    return Ways(
         total_length_m=float(length.sum()),
-        trip_length_m=ratio(length, trips),
-        speed_m_s=ratio(recorded_m, recorded_s),
-        trip_length_quantiles_m=drawn["trip_length_m"],
-        speed_quantiles=drawn["speed_m_s"],
-        stay_quantiles_s=drawn["stay_s"],
-        stays_per_day=ratio(stays, seconds / 86400.0),
-        stay_share=ratio(stayed, seconds),
+        trip_length_m=ratio_over_people(length, trips, confidence),
+        speed_m_s=ratio_over_people(recorded_m, recorded_s, confidence),
+        trip_length_quantiles_m=quantiles_over_people([one.lengths for one in found], QUANTILES, confidence),
+        speed_quantiles=quantiles_over_people([one.speeds for one in found], QUANTILES, confidence),
+        stay_quantiles_s=quantiles_over_people([one.stays for one in found], QUANTILES, confidence),
+        stays_per_day=ratio_over_people(stays, seconds / 86400.0, confidence),
+        stay_share=ratio_over_people(stayed, seconds, confidence),
         told=float(np.sum(told * length) / max(float(length.sum()), 1e-9)),
         length_told=alike_in[0],
         stays_told=min(alike_in[1:]),
         people=len(found),
-        per_person=per_person,
-        alike_in=agree,
-    )
-    return _without_intervals(ways)
-
-
-def _without_intervals(ways: Ways) -> Ways:
-    """What is mostly the model's has none."""
-
-    def bare(one: OverPeople, model: bool) -> OverPeople:
-        return replace(one, low=math.nan, high=math.nan) if model else one
-
-    def each(values: tuple[OverPeople, ...], name: str) -> tuple[OverPeople, ...]:
-        return tuple(map(bare, values, ways.models(name)))
-
-    return replace(
-        ways,
-        trip_length_m=bare(ways.trip_length_m, ways.mostly_model),
-        speed_m_s=bare(ways.speed_m_s, ways.mostly_model),
-        stays_per_day=bare(ways.stays_per_day, ways.stays_mostly_model),
-        stay_share=bare(ways.stay_share, ways.stays_mostly_model),
-        trip_length_quantiles_m=each(ways.trip_length_quantiles_m, "trip_length_m"),
-        speed_quantiles=each(ways.speed_quantiles, "speed_m_s"),
-        stay_quantiles_s=each(ways.stay_quantiles_s, "stay_s"),
     )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DrawnWays:
-    """One person's paths: sums in the order of :data:`NAMES` (told last), every trip, step and stay of the draws, and
-    those of the likeliest path."""
+    """One person's paths: sums in the order of :data:`NAMES` (told last), every trip, step and stay of the draws."""
 
     sums: FloatArray
     lengths: Sample
     speeds: Sample
     stays: Sample
-    likeliest: tuple[Sample, Sample, Sample]
 
     @property
     def length_m(self) -> float:
@@ -288,13 +208,11 @@ def drawn_ways(person: Person, draws: int, source: Randomness, *, stays: bool = 
     found = [_track(law, trace, draws, source, stays) for law, trace in person.releases]
     sums = np.sum([one.sums for one in found], axis=0)
     sums[-1] /= max(float(sums[0]), 1e-9)  # the share told, weighted by length
-    lengths, speeds, stayed = ([getattr(one, kind) for one in found] for kind in ("lengths", "speeds", "stays"))
-    own_m, own_speed, own_stay = (_joined([one.likeliest[part] for one in found]) for part in range(3))
-    return DrawnWays(sums, _joined(lengths), _joined(speeds), _joined(stayed), (own_m, own_speed, own_stay))
-
-
-def _joined(samples: Sequence[Sample]) -> Sample:
-    return np.concatenate([one[0] for one in samples]), np.concatenate([one[1] for one in samples])
+    lengths, speeds, stayed = (
+        (np.concatenate([one[0] for one in kind]), np.concatenate([one[1] for one in kind]))
+        for kind in ([one.lengths for one in found], [one.speeds for one in found], [one.stays for one in found])
+    )
+    return DrawnWays(sums, lengths, speeds, stayed)
 
 
 def _track(law: NoiseLaw, trace: Trace, draws: int, source: Randomness, look_for_stays: bool) -> DrawnWays:
@@ -303,7 +221,7 @@ def _track(law: NoiseLaw, trace: Trace, draws: int, source: Randomness, look_for
     path, segment = walk[first], trace.segment[order][first]
     if len(times) < 2:
         nothing = np.zeros(0), np.zeros(0)
-        return DrawnWays(np.zeros(len(NAMES)), nothing, nothing, nothing, (nothing, nothing, nothing))
+        return DrawnWays(np.zeros(len(NAMES)), nothing, nothing, nothing)
     movement = fit_movement(times, path, law.kernel)
     mean = likeliest_path(times, path, movement, law.kernel)
     drawn = possible_paths(times, path, movement, law.kernel, draws, source)
@@ -317,8 +235,7 @@ def _track(law: NoiseLaw, trace: Trace, draws: int, source: Randomness, look_for
         np.concatenate([_stays(times, one, segment) for one in paths]) if look_for_stays else np.zeros(0)
         for paths in (drawn, mean[None])
     )
-    own_steps = np.linalg.norm(np.diff(mean, axis=0), axis=1)[same]
-    likeliest = [float(own_steps.sum()), len(own), float(own.sum())]
+    likeliest = [float(np.linalg.norm(np.diff(mean, axis=0), axis=1)[same].sum()), len(own), float(own.sum())]
     told = told_by_release(mean, drawn) * length
     seen = is_recorded(gaps)
     steps, seconds = steps[:, seen], gaps[seen]
@@ -334,13 +251,11 @@ def _track(law: NoiseLaw, trace: Trace, draws: int, source: Randomness, look_for
         told,
     ]
     speeds = (steps / seconds).ravel()
-    own_lengths = np.asarray(np.bincount(trip, weights=own_steps) if gaps.size else np.zeros(0), float)
     return DrawnWays(
         np.array(sums),
         (lengths, np.ones(len(lengths))),
         (speeds, np.tile(seconds, draws)),
         (stays, np.ones(len(stays))),
-        ((own_lengths, np.ones(len(own_lengths))), (own_steps[seen] / seconds, seconds), (own, np.ones(len(own)))),
     )
 
 
@@ -365,3 +280,92 @@ def _stays(times: FloatArray, path: FloatArray, segment: IntArray) -> FloatArray
         else:
             start += 1
     return np.array(found)
+
+
+Row = dict[str, object]
+_NUMBERS = dict.fromkeys(("lag_s", "quantile", "value", "low", "high"), pa.float64())
+_COLUMNS = {"quantity": pa.string(), "unit": pa.string(), **_NUMBERS}
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class MovingAnswer(ShownAnswer):
+    """One of the three questions with what was found; ``squares`` belong to distances."""
+
+    question: str
+    squares: Displacements | None
+    ways: Ways
+    of_release: tuple[str, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What holds for the releases, for squares, and for what is read off paths."""
+        squares = () if self.squares is None else self.squares.notes
+        return (*self.of_release, *squares, self.ways.told_words(stays=self.question == "stays"))
+
+    def to_dict(self) -> dict[str, object]:
+        """Everything that was found."""
+        squares = {} if self.squares is None else self.squares.to_dict()
+        return {**squares, **self.ways.to_dict(), "notes": list(self.notes)}
+
+    def to_table(self) -> pa.Table:
+        """``quantity, unit, lag_s, quantile, value, low, high``: only what the question asks."""
+        rows: list[Row] = []
+        if self.squares is not None:
+            pairs = zip(self.squares.lags_s, self.squares.squared_m2, strict=True)
+            rows += [_row("squared displacement", "m2", one, lag_s=lag) for lag, one in pairs]
+            rows.append(_row("squared radius of gyration", "m2", self.squares.gyration_m2))
+        ways = self.ways
+        found: dict[str, tuple[str, str, tuple[OverPeople, ...], dict[tuple[str, str], OverPeople]]] = {
+            "distances": ("trip length", "m", ways.trip_length_quantiles_m, {("trip length", "m"): ways.trip_length_m}),
+            "speeds": ("speed", "m/s", ways.speed_quantiles, {("speed", "m/s"): ways.speed_m_s}),
+            "stays": (
+                "stay",
+                "s",
+                ways.stay_quantiles_s,
+                {("stays a day", "1/d"): ways.stays_per_day, ("share of the time in stays", ""): ways.stay_share},
+            ),
+        }
+        name, unit, quantiles, means = found[self.question]
+        rows += [_row(what, of, one) for (what, of), one in means.items()]
+        rows += [_row(name, unit, one, quantile=q) for q, one in zip(QUANTILES, quantiles, strict=True)]
+        return pa.table(
+            {name: pa.array([row[name] for row in rows], kind, from_pandas=True) for name, kind in _COLUMNS.items()}
+        )
+
+
+class PathsAsked(TypedDict, total=False):
+    """What all three questions take: confidence, whose releases they are, randomness, and a call after each person."""
+
+    confidence: float
+    each_release_a_person: bool
+    rng: Random
+    progress: Callable[[int, int], None] | None
+
+
+def estimate_distances(
+    received: Sequence[Received | Pair], *, lags_s: Sequence[float] = LAGS_S, **asked: Unpack[PathsAsked]
+) -> MovingAnswer:
+    """Squared displacements without bias, and lengths of trips read off paths drawn given the release."""
+    every = received_all(received)
+    confidence, each = asked.get("confidence", 0.9), asked.get("each_release_a_person", False)
+    squares = estimate_displacements(every, lags_s=lags_s, confidence=confidence, each_release_a_person=each)
+    notes = tuple(release_notes(every, trips=True))
+    return MovingAnswer("distances", squares, estimate_ways(every, **asked), notes)
+
+
+def estimate_speeds(received: Sequence[Received | Pair], **asked: Unpack[PathsAsked]) -> MovingAnswer:
+    """How fast, from paths drawn given the release."""
+    every = received_all(received)
+    return MovingAnswer("speeds", None, estimate_ways(every, **asked), tuple(release_notes(every)))
+
+
+def estimate_stays(received: Sequence[Received | Pair], **asked: Unpack[PathsAsked]) -> MovingAnswer:
+    """How many stays and how long, from paths drawn given the release."""
+    every = received_all(received)
+    return MovingAnswer("stays", None, estimate_ways(every, **asked), tuple(release_notes(every)))
+
+
+def _row(
+    quantity: str, unit: str, found: OverPeople, *, lag_s: float | None = None, quantile: float | None = None
+) -> Row:
+    return {"quantity": quantity, "unit": unit, "lag_s": lag_s, "quantile": quantile, **found.to_dict()}
