@@ -121,7 +121,9 @@ def test_python_cuts_the_same_bytes_with_the_places_file_that_the_page_saved(wal
         *SFUMATO, "hide", *map(str, inputs), "-o", str(tmp_path / "shared"),
         "--places", str(out / "me.places"), "--certificate", str(tmp_path / "certificate.json"),
     ]  # fmt: skip
-    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
+    # Where the page drew its zone is luck: three rides sometimes give the place away, and then it is said.
+    assert done.returncode == int("STILL FOUND" in done.stdout), done.stdout + done.stderr
     folder = unpacked(out, "hidden.zip")
     mine = {path.name: path.read_bytes() for path in (folder / "shared").iterdir()}
     assert {path.name: path.read_bytes() for path in (tmp_path / "shared").iterdir()} == mine

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from sfumato.base.errors import MissingExtra
 from sfumato.tracks.adversary.attackers import ATTACKERS, NOISE, SUITE, ZONES, Attacker
 from sfumato.tracks.adversary.places import ATTACKERS as OF_PLACES
 
@@ -12,7 +13,10 @@ from sfumato.tracks.adversary.places import ATTACKERS as OF_PLACES
 def test_every_row_says_what_it_does_assumes_and_knows_and_its_function_is_documented(attacker: Attacker) -> None:
     assert attacker.against in (ZONES, NOISE, *SUITE)
     assert all((attacker.words, attacker.assumes, attacker.knows))
-    assert callable(attacker.attack)
+    try:
+        assert callable(attacker.attack)
+    except MissingExtra as missing:
+        pytest.skip(str(missing))
     assert attacker.attack.__doc__
 
 
