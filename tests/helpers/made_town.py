@@ -56,3 +56,8 @@ def somewhere_else(trace: Trace, seed: int) -> Trace:
     rng = np.random.default_rng(seed)
     lat, lon = CENTRE.to_degrees(rng.uniform(-4000, 4000, (len(trace), 2)))
     return Trace(lat, lon, trace.times_s, trace.segment)
+
+
+def height_m(where_m: np.ndarray) -> np.ndarray:
+    """Hills of 80 m, a kilometre and a half apart."""
+    return np.asarray(200.0 + 80.0 * np.sin(where_m[:, 0] / 700.0) * np.cos(where_m[:, 1] / 500.0))

@@ -9,7 +9,9 @@ import made_town as town
 import numpy as np
 import pytest
 
+import sfumato as sf
 from sfumato.base.things.traces import Trace
+from sfumato.tracks.adversary.releases.moments.kept_altitude import ELEVATION
 from sfumato.tracks.adversary.releases.moments.kept_fields import COURSE, SPEED
 from sfumato.tracks.adversary.releases.moments.one_way_round import turning_posterior
 from sfumato.tracks.adversary.releases.moments.roads import PIECE_M, Roads, match_roads
@@ -98,6 +100,24 @@ def test_speed_and_course_that_were_kept_give_the_way_back():
     assert raw.after is not None
     assert ours.after is not None
     assert ours.after.median_error_m < 0.25 * raw.after.median_error_m
+
+
+def test_an_altitude_that_was_kept_tells_where_on_the_roads_somebody_is():
+    rng, pairs = np.random.default_rng(6), []
+    for seed in range(24):
+        one = town.person(seed, days=1)
+        way = np.isin(one.segment, np.unique(one.segment)[1::2])  # the commutes
+        one = Trace(one.lat_deg[way], one.lon_deg[way], one.times_s[way], one.segment[way])
+        where = town.CENTRE.to_metres(one.lat_deg, one.lon_deg)
+        height = {ELEVATION: town.height_m(where) + rng.normal(0, 3, len(one))}
+        original = Trace(one.lat_deg, one.lon_deg, one.times_s, one.segment, height)
+        done = sf.protect(one, noise_m=300, rng=seed)
+        kept = Trace(done.release.lat_deg, done.release.lon_deg, one.times_s, one.segment, height)
+        pairs.append((str(seed), original, kept))
+    asked = SuiteAsked(["as released", "roads", "kept altitude"], certificate=done.certificate, before=False)
+    raw, roads, ours = (one.after for one in attack_releases(pairs, asked).outcomes)
+    assert ours.median_error_m < 0.75 * min(raw.median_error_m, roads.median_error_m)
+    assert ours.share > 1.5 * max(raw.share, roads.share)
 
 
 def test_a_centred_zone_is_inverted_from_twenty_rides():

@@ -11,6 +11,7 @@ import pytest
 
 from sfumato.base.things.traces import Trace, join_traces
 from sfumato.tracks.adversary.attackers import ATTACKERS, MOMENTS, OTHERS, PEOPLE, REGULAR, STAYS, SUITE, Attacker
+from sfumato.tracks.adversary.releases.moments.kept_altitude import ELEVATION
 from sfumato.tracks.adversary.releases.moments.kept_fields import COURSE, SPEED
 from sfumato.tracks.adversary.releases.people.target import KnownPerson
 from sfumato.tracks.attacks.knows import Knows
@@ -23,14 +24,15 @@ EVERY = [row for row in ATTACKERS.values() if row.against in SUITE]
 TOLD = {"known place": Knows("work"), "known moments": Knows(days=(town.MONDAY_S,))}
 
 
-def with_speed(trace: Trace) -> Trace:
+def with_fields(trace: Trace) -> Trace:
     where = town.CENTRE.to_metres(trace.lat_deg, trace.lon_deg)
     step = np.gradient(where, trace.times_s, axis=0)
     fields = {SPEED: np.hypot(*step.T), COURSE: np.degrees(np.arctan2(step[:, 0], step[:, 1])) % 360}
+    fields[ELEVATION] = town.height_m(where) + np.random.default_rng(len(trace)).normal(0, 3, len(trace))
     return Trace(trace.lat_deg, trace.lon_deg, trace.times_s, trace.segment, fields)
 
 
-ORIGINALS = [with_speed(town.person(seed, days=DAYS)) for seed in range(PEOPLE_OF_TOWN)]
+ORIGINALS = [with_fields(town.person(seed, days=DAYS)) for seed in range(PEOPLE_OF_TOWN)]
 
 
 def without_the_middle(trace: Trace) -> Trace:
@@ -61,7 +63,7 @@ def pure_noise(trace: Trace, seed: int) -> Trace:
     begin = town.MONDAY_S + 1.5 * town.DAY_S
     times = np.sort(rng.uniform(begin, trace.times_s[-1], 900))
     lat, lon = town.CENTRE.to_degrees(rng.uniform(-4000, 4000, (900, 2)))
-    fields = {SPEED: rng.uniform(0, 20, 900), COURSE: rng.uniform(0, 360, 900)}
+    fields = {SPEED: rng.uniform(0, 20, 900), COURSE: rng.uniform(0, 360, 900), ELEVATION: rng.uniform(0, 400, 900)}
     return Trace(lat, lon, times, np.arange(900) // 30, fields)
 
 

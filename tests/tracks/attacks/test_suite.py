@@ -241,6 +241,27 @@ def test_a_folder_of_nine_redrawn_releases_is_nearer_than_one_of_them(tmp_path):
     assert off[1] < 110.0
 
 
+@pytest.mark.parametrize("certified", [False, True])
+def test_fields_that_a_table_kept_are_attacked_with_and_without_its_certificate(tmp_path, certified):
+    rows = ["id,lat,lon,time,speed,course,elevation"]
+    for k in range(3):
+        one = town.person(k, days=1)
+        where = town.CENTRE.to_metres(one.lat_deg, one.lon_deg)
+        step, height = np.gradient(where, one.times_s, axis=0), town.height_m(where)
+        speed, course = np.hypot(*step.T), np.degrees(np.arctan2(step[:, 0], step[:, 1])) % 360
+        columns = (one.lat_deg, one.lon_deg, one.times_s, speed, course, height)
+        rows += [f"p{k},{','.join(f'{x:.7f}' for x in row)}" for row in zip(*columns, strict=True)]
+    people, shared = tmp_path / "people.csv", tmp_path / "shared.csv"
+    people.write_text("\n".join(rows))
+    kept = [word for name in ("speed", "course", "elevation") for word in ("--keep", name)]
+    made = RUN.invoke(app, ["protect", str(people), "-o", str(shared), "--ids", "keep", *kept])
+    assert made.exit_code == 0, made.output
+    files = ["audit", str(people), str(shared), "--attacks", "kept fields,kept altitude", "--json"]
+    told = ["--certificate", f"{shared}.certificate.json"] if certified else []
+    said = json.loads(RUN.invoke(app, [*files, *told]).output)
+    assert all(one["after"] is not None for one in said["outcomes"]), said
+
+
 def own_attacker(seen, told):
     """Everybody is in the middle of the release."""
     return np.tile(seen.path_m.mean(axis=0), (len(seen.path_m), 1))

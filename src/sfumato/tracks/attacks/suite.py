@@ -19,6 +19,7 @@ from sfumato.base.arrays import BoolArray, FloatArray, evenly
 from sfumato.base.errors import InputError, MissingExtra
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.adversary.attackers import ATTACKERS, MOMENTS, OTHERS, OWN, PEOPLE, REGULAR, STAYS, Attacker
+from sfumato.tracks.adversary.releases.moments.kept_altitude import ELEVATION
 from sfumato.tracks.adversary.releases.people.target import KnownPerson
 from sfumato.tracks.adversary.releases.seen import Knowledge, Lesson, Lessons, SeenTrack
 from sfumato.tracks.attacks.knows import Knows
@@ -39,8 +40,8 @@ from sfumato.tracks.certificates.document import Certificate
 from sfumato.tracks.priors.kernels import Kernel
 
 WITHIN_M, RISK = 200.0, 0.05
-_TOLD, _SAME_S = "--knows", 300.0
-_CROWD_EACH, _CROWD, _SHIFTS, _MOST_WAYS = 80, 6000, 12, 400
+_TOLD, _SAME_S, _NEAR_M = "--knows", 300.0, 60_000.0
+_CROWD_EACH, _CROWD, _SHIFTS, _MOST_WAYS, _HEIGHTS = 80, 6000, 12, 400, 20_000
 Pairs = Iterable[tuple[str | None, Trace, Trace | ReleasedDigest | None]]
 
 
@@ -144,7 +145,14 @@ class _Tellings:
         return self.people[number].after if self.after else self.people[number].before
 
     def tell(
-        self, number: int, seen: SeenTrack, *, work: bool = False, ways: bool = False, lessons: bool = False
+        self,
+        number: int,
+        seen: SeenTrack,
+        *,
+        work: bool = False,
+        ways: bool = False,
+        heights: bool = False,
+        lessons: bool = False,
     ) -> Knowledge:
         """To the attacker of one person."""
         me = self.people[number]
@@ -156,6 +164,7 @@ class _Tellings:
             law=self.asked.law if self.after else None,
             crowd_m=me.around.metres_of(crowd[evenly(len(crowd), _CROWD)]) if len(crowd) else None,
             ways_m=self._ways(number, range(len(self.people))) if ways or lessons else (),
+            heights_m=self._heights(number) if heights else None,
             known_s=known_s,
             known_m=known_m,
             work=work,
@@ -168,8 +177,16 @@ class _Tellings:
             return [me.around.metres_of(way) for way in self.asked.knows.roads]
         others = [way for k in whose if k != number for way in self.people[k].ways]
         origin = me.around.axes[0]
-        near = [way for way in others if np.linalg.norm(way[len(way) // 2] - origin) < 60_000.0]
+        near = [way for way in others if np.linalg.norm(way[len(way) // 2] - origin) < _NEAR_M]
         return [me.around.metres_of(near[k]) for k in evenly(len(near), _MOST_WAYS)]
+
+    def _heights(self, number: int) -> FloatArray:
+        """How high others were: east, north and up."""
+        others = [one.heights for k, one in enumerate(self.people) if k != number] or [np.empty((0, 4))]
+        found = np.concatenate(others)
+        found = found[np.linalg.norm(found[:, :3] - self.people[number].around.axes[0], axis=1) < _NEAR_M]
+        some = found[evenly(len(found), _HEIGHTS)]
+        return np.column_stack([self.people[number].around.metres_of(some[:, :3]), some[:, 3]])
 
     def _lessons(self, half: int) -> Lessons:
         """Every second person, told of no one else."""
@@ -202,6 +219,7 @@ def guesses(
             seen,
             work=work,
             ways=own or attacker.name == "roads",
+            heights=ELEVATION in seen.kept and (own or attacker.name == "kept altitude"),
             lessons=own or attacker.learned_from == OTHERS,
         )
         out.append(cast("FloatArray | None", attacker.attack(seen, told)))

@@ -13,12 +13,14 @@ import numpy as np
 
 from sfumato.base.arrays import FloatArray, evenly
 from sfumato.base.things.traces import Trace
+from sfumato.tracks.adversary.releases.moments.kept_altitude import ELEVATION
 from sfumato.tracks.adversary.releases.moments.kept_fields import COURSE, SPEED
 from sfumato.tracks.adversary.releases.seen import SeenTrack, digest, rides_of
 from sfumato.tracks.places.find import find_places
 from sfumato.tracks.places.globe import Around, surface
 
 GAP_S, MOST_STAYS = 600.0, 10
+KEPT = (SPEED, COURSE, ELEVATION)  # fields that attackers use where a release kept them
 _WAY_POINTS, _WAY_M, _MOST_FOUND_IN = 3000, 30.0, 20_000
 
 
@@ -28,7 +30,7 @@ class AttackedPerson:
 
     Truths are metres around ``around``: ``at_after`` for every moment of the release (nan: not known), ``home`` and
     ``work`` (1, 2) or None, ``stays`` (k, 2). ``ways`` are rides as they were, earth-centred, for roads learnt from
-    others.
+    others; ``heights`` some of their points with the altitude, (k, 4).
     """
 
     name: str | None
@@ -40,6 +42,7 @@ class AttackedPerson:
     work: FloatArray | None
     stays: FloatArray
     ways: tuple[FloatArray, ...]
+    heights: FloatArray
 
     def place(self, goal: str) -> FloatArray | None:
         """The true positions of a goal."""
@@ -74,7 +77,8 @@ def person_of(name: str | None, original: Trace, release: Trace | ReleasedDigest
     stays = [around.to_metres(one.lat_deg, one.lon_deg)[0] for one in places[:MOST_STAYS]]
     at_after = np.empty((0, 2)) if after is None else true_positions(original, around, after.times_s)
     found = np.array(stays).reshape(-1, 2)
-    return AttackedPerson(name, around, before, after, at_after, where("home"), where("work"), found, _ways(original))
+    home, work, ways, heights = where("home"), where("work"), _ways(original), _heights(original)
+    return AttackedPerson(name, around, before, after, at_after, home, work, found, ways, heights)
 
 
 def _middle(lon_deg: FloatArray) -> float:
@@ -82,7 +86,7 @@ def _middle(lon_deg: FloatArray) -> float:
 
 
 def _seen(trace: Trace, around: Around) -> SeenTrack:
-    kept = {name: trace.columns[name] for name in (SPEED, COURSE) if name in trace.columns}
+    kept = {name: trace.columns[name] for name in KEPT if name in trace.columns}
     globe = surface(trace.lat_deg, trace.lon_deg)
     return digest(trace.times_s, around.metres_of(globe), globe, trace.segment, lon_deg=around.lon_deg, kept=kept)
 
@@ -127,3 +131,12 @@ def _ways(trace: Trace) -> tuple[FloatArray, ...]:
         if len(way) > 1:
             ways.append(way)
     return tuple(ways)
+
+
+def _heights(trace: Trace) -> FloatArray:
+    """Three thousand points at most and how high they are, where that is known."""
+    if ELEVATION not in trace.columns:
+        return np.empty((0, 4))
+    known = np.flatnonzero(np.isfinite(trace.columns[ELEVATION]))
+    some = known[evenly(len(known), _WAY_POINTS)]
+    return np.column_stack([surface(trace.lat_deg[some], trace.lon_deg[some]), trace.columns[ELEVATION][some]])

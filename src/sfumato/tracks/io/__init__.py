@@ -100,10 +100,11 @@ def read_points(
     zone: str | tzinfo | None = None,
     columns: Mapping[str, str] | None = None,
     keep: Iterable[str] = (),
+    keep_if_there: bool = False,
     one_person: bool = False,
 ) -> PointTable:
     """The rows of a table's file (CSV, Parquet), whoever they belong to. See :func:`read_trace`."""
-    rows: PointTable = _read(source, format, Reading.of(zone, columns, keep, one_person=one_person), "rows")
+    rows: PointTable = _read(source, format, Reading.of(zone, columns, keep, keep_if_there, one_person), "rows")
     return rows
 
 

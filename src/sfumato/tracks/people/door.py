@@ -217,10 +217,17 @@ class PeopleRead:
 
     @classmethod
     def of(
-        cls, source: Path, reading: TableReading, *, format: str | None = None, keep: Sequence[str] = ()
+        cls,
+        source: Path,
+        reading: TableReading,
+        *,
+        format: str | None = None,
+        keep: Sequence[str] = (),
+        keep_if_there: bool = False,
     ) -> PeopleRead:
         """Read a file; a table with an id column may hold several people."""
-        asked = {"format": format, "zone": reading.zone, "keep": keep, "one_person": reading.one_person}
+        asked: dict[str, object] = {"format": format, "zone": reading.zone, "one_person": reading.one_person}
+        asked |= {"keep": keep, "keep_if_there": keep_if_there}
         if not (format_named(format) if format else format_of(source)).people:
             trace = read_trace(source, columns=reading.columns, **asked)  # type: ignore[arg-type]
             return cls(reading, (*trace.columns, *trace.texts), (None, trace))
@@ -256,9 +263,11 @@ class PeopleRead:
         return protect_by(plan, trace, person=whose, **drawn)
 
 
-def read_people(source: Path, reading: TableReading) -> list[tuple[str | None, Trace]]:
+def read_people(
+    source: Path, reading: TableReading, *, keep_if_there: Sequence[str] = ()
+) -> list[tuple[str | None, Trace]]:
     """Everybody's track in a file: one person, or the people of a table with an id column."""
-    found = PeopleRead.of(source, reading)
+    found = PeopleRead.of(source, reading, keep=keep_if_there, keep_if_there=True)
     if found.track is not None:
         return [found.track]
     assert found.points is not None

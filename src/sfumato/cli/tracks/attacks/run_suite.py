@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import typer
@@ -15,13 +15,12 @@ from sfumato.base.things.traces import Trace, join_traces
 from sfumato.base.units import length_m
 from sfumato.cli.output import fail, print_json
 from sfumato.pages.report.attacks_page import attacks_page
-from sfumato.tracks.adversary.releases.moments.kept_fields import COURSE, SPEED
 from sfumato.tracks.attacks.knows import Knows
 from sfumato.tracks.attacks.outcomes import Attempt, Limit, Suite, attackers_named
 from sfumato.tracks.attacks.suite import SuiteAsked, attack_releases
-from sfumato.tracks.attacks.truths import ReleasedDigest
+from sfumato.tracks.attacks.truths import KEPT, ReleasedDigest
 from sfumato.tracks.certificates.person_ids import renamed_people
-from sfumato.tracks.certificates.verify import open_release, read_certificate
+from sfumato.tracks.certificates.verify import id_column, open_release, read_certificate
 from sfumato.tracks.io import SourceReading, read_trace
 from sfumato.tracks.io.archive import members, only_track
 from sfumato.tracks.io.formats import format_of, is_archive
@@ -96,15 +95,15 @@ def _pairs(
 ) -> tuple[int, Iterator[tuple[str | None, Trace, ReleasedDigest | None]]]:
     """How many people, and everybody's original beside what attackers see of the release, which is not held longer."""
     if document is None or release.is_dir():
-        people = list(people_in([release], SourceReading(keep=(SPEED, COURSE))).items())
+        people = list(people_in([release], SourceReading(keep=KEPT)).items())
     else:
-        people = open_release(document, release)[1]
+        people = _with_kept(open_release(document, release)[1], release, document)
     people = renamed_people(people, release, given=True)
     seen: dict[str | None, ReleasedDigest] = {}
     while people:
         name, trace = people.pop()
         seen[name] = ReleasedDigest.of(trace)
-    first = people_in(originals, reading)
+    first = people_in(originals, replace(reading, keep=KEPT))
     if len(first) == len(seen) == 1:
         return 1, iter([(None, next(iter(first.values())), next(iter(seen.values())))])
     if not set(seen) <= set(first):
@@ -113,6 +112,20 @@ def _pairs(
             "Name the columns of people alike (--column id=...), or give the private list of ids beside the release.",
         )
     return len(first), ((name, first.pop(name), seen.get(name)) for name in list(first))
+
+
+def _with_kept(
+    people: list[tuple[str | None, Trace]], release: Path, document: Mapping[str, object]
+) -> list[tuple[str | None, Trace]]:
+    """The people of a release with the fields that it kept: its certificate's digest is of places and times alone."""
+    again = people_in([release], SourceReading(columns=id_column(document.get("ids")), keep=KEPT))
+    if len(people) == 1:
+        again = {people[0][0]: next(iter(again.values()))}
+    fuller = [(name, again.get(name, trace)) for name, trace in people]
+    return [
+        (name, more if more.columns and len(more) == len(one) else one)
+        for (name, one), (_, more) in zip(people, fuller, strict=True)
+    ]
 
 
 def people_in(sources: list[Path], reading: SourceReading) -> Named:
@@ -137,7 +150,7 @@ def people_in(sources: list[Path], reading: SourceReading) -> Named:
 def _take(path: Path, reading: SourceReading, found: dict[str | None, list[Trace]]) -> None:
     if format_of(path).people:
         table = TableReading(reading.columns, reading.zone, reading.one_person)
-        people = read_people(path, table)
+        people = read_people(path, table, keep_if_there=reading.keep)
     else:
         people = [(None, read_trace(path, zone=reading.zone, keep=reading.keep, keep_if_there=True))]
     for name, trace in people:

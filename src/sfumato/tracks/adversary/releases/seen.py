@@ -111,13 +111,15 @@ class Knowledge:
     """What an attacker is said to know besides: the law of the noise, other people's places, roads, true moments.
 
     ``crowd_m`` are places of other people as released, ``ways_m`` rides of other people as they were (or roads), each
-    (k, 2); ``lessons`` are others' releases beside what was true. At ``known_s`` the person truly was at ``known_m``.
+    (k, 2), and ``heights_m`` (k, 3) how high they were on them; ``lessons`` are others' releases beside what was true.
+    At ``known_s`` the person truly was at ``known_m``.
     ``work`` asks for the place of working hours.
     """
 
     law: Kernel | None = None
     crowd_m: FloatArray | None = None
     ways_m: Sequence[FloatArray] = ()
+    heights_m: FloatArray | None = None
     known_s: FloatArray | None = None
     known_m: FloatArray | None = None
     work: bool = False

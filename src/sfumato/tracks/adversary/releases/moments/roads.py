@@ -3,8 +3,8 @@
 *States* are directed pieces of road, 40 m long; a walker stays or goes on to one of the next pieces, rather straight on
 than round a corner and hardly ever back. *Speeds* of 1.4, 5 and 12 m/s are tried, the likeliest is taken. *Seen* is
 every released position, Gaussian around the piece. Noise that is correlated in time would count too often: each look
-counts by what so many of them are worth together, 1ᵀR⁻¹1 / n with R the correlation of the noise. The guess is the
-posterior mean (forward and backward), which for this model no map matcher beats in mean square.
+counts by what the n looks within a minute of it are worth together, 1ᵀR⁻¹1 / n with R their correlation. The guess is
+the posterior mean (forward and backward), which for this model no map matcher beats in mean square.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sfumato.tracks.adversary.releases.seen import Knowledge, SeenTrack
 from sfumato.tracks.priors.kernels import Kernel
 
 PIECE_M, SPEEDS_M_S, MOST_LOOKS, MOST_PIECES = 40.0, (1.4, 5.0, 12.0), 120, 12_000
-STRAIGHT, BACK, LOST = 1.5, 0.01, 1e-3
+STRAIGHT, BACK, LOST, MEMORY_S = 1.5, 0.01, 1e-3, 60.0
 _GO, _MOST_HOPS, _TRIED, _REACH_M = 0.5, 60, 60, 200.0
 
 
@@ -110,10 +110,9 @@ def match_roads(
     speeds_m_s: Sequence[float] = SPEEDS_M_S,
 ) -> FloatArray:
     """The posterior mean at every look, for the likeliest speed."""
-    correlation = noise.covariance(times_s) / noise.variance_m2 + 1e-9 * np.eye(times_s.size)
-    worth = min(float(np.linalg.solve(correlation, np.ones(times_s.size)).sum()) / times_s.size, 1.0)
+    worth = looks_worth(noise, times_s)
     away = ((looks_m[:, None] - roads.middles_m[None]) ** 2).sum(axis=2)
-    seen = -worth * away / (2 * max(noise.variance_m2, 100.0))
+    seen = -worth[:, None] * away / (2 * max(noise.variance_m2, 100.0))
     most = seen.max(axis=1, keepdims=True)
     seen = np.exp(seen - most)
     ahead, back = roads.onward.T.tocsr(), roads.onward
@@ -135,6 +134,14 @@ def match_roads(
             after = _hop(back, after * seen[k], int(hops[k - 1]))
             after /= max(float(after.max()), 1e-300)
     return out
+
+
+def looks_worth(noise: Kernel, times_s: FloatArray) -> FloatArray:
+    """How much each look counts: 1ᵀR⁻¹1 / n of the n correlated looks within a minute of it."""
+    correlation = noise.covariance(times_s) / noise.variance_m2 + 1e-9 * np.eye(times_s.size)
+    near = [np.flatnonzero(np.abs(times_s - when) <= MEMORY_S) for when in times_s]
+    worth = [np.linalg.solve(correlation[np.ix_(some, some)], np.ones(some.size)).sum() / some.size for some in near]
+    return np.minimum(worth, 1.0)
 
 
 def _walked(ahead: csr_matrix, seen: FloatArray, hops: IntArray) -> tuple[list[FloatArray], float]:
