@@ -23,6 +23,20 @@ function simpler(ring) {
   return ring.filter((_, i) => kept.has(i));
 }
 
+/** Printable letters but those that mean something in a string, a template or a page. */
+const LETTERS = Array.from({ length: 92 }, (_, i) => String.fromCharCode(35 + i)).filter(
+  (one) => !"\\`<".includes(one),
+);
+const HALF = Math.floor(LETTERS.length / 2);
+
+/** A whole number as letters, the low digits first: a letter of the second half says that more follow. */
+function letters(value) {
+  let left = value >= 0 ? 2 * value : -2 * value - 1;
+  let said = "";
+  for (; left >= HALF; left = Math.floor(left / HALF)) said += LETTERS[HALF + (left % HALF)];
+  return said + LETTERS[left];
+}
+
 /** Coastline rings as steps of hundredths of a degree: small enough for a page of 120 kB. */
 export function land() {
   return {
@@ -41,7 +55,8 @@ export function land() {
           return step;
         });
       });
-      return `export default JSON.parse(${JSON.stringify(JSON.stringify(rings))});`;
+      const packed = rings.map((ring) => ring.map(letters).join("")).join(" ");
+      return `export const LETTERS = ${JSON.stringify(LETTERS.join(""))};\nexport default ${JSON.stringify(packed)};`;
     },
   };
 }

@@ -12,6 +12,7 @@ import type {
 } from "../../clients/js/src/api.js";
 import { button, byId, element } from "./dom.js";
 import { type Area, AreaMap, cells, centre, shades } from "./map.js";
+import { knownNames } from "./names.js";
 import { type Key, tongue } from "./words.js";
 
 type View = "districts" | "areas" | "cells" | "own";
@@ -461,6 +462,7 @@ function start(): void {
     outline: box.dataset["outline"] ?? "",
     onArea: tell,
   });
+  void knownNames(twin.campaign.name, twin.campaign.grid).then(({ names }) => map?.call({ names, districts: [] }));
   void redraw().catch(() => undefined);
 }
 

@@ -4,13 +4,15 @@
  */
 import { type Colour, MapCanvas, METRES_PER_DEGREE, type Pen, RADIAN } from "./canvas.js";
 import type { Bounds } from "./tiles/pmtiles.js";
-import type { Outline, Streets } from "./tiles/streets.js";
+import type { Name, Outline, Streets } from "./tiles/streets.js";
 
 type Box = [left: number, top: number, right: number, bottom: number];
 
 export abstract class GroundMap extends MapCanvas {
   protected streets: Streets | null = null;
   protected outline: Outline | null = null;
+  /** Names of the server's gazetteer, for where tiles have none. */
+  protected places: readonly Name[] = [];
 
   /** What is shown over the ground and under its roads. */
   protected abstract paintAreas(pen: Pen, colour: Colour): void;
@@ -99,12 +101,14 @@ export abstract class GroundMap extends MapCanvas {
   }
 
   #paintNames(pen: Pen, colour: Colour, taken: Box[]): void {
-    if (this.streets === null) return;
+    const names = this.streets?.names.length ? this.streets.names : this.places;
     pen.textAlign = "center";
     pen.textBaseline = "middle";
-    for (const { lat, lon, text, rank } of this.streets.names.slice(0, 80)) {
+    for (const { lat, lon, text, rank } of names.slice(0, 80)) {
       pen.font = `${rank < 2 ? 600 : 400} ${rank < 2 ? 13 : 11}px system-ui, sans-serif`;
-      this.write(pen, colour, text, ...this.pixel(lat, lon), taken);
+      const [x, y] = this.pixel(lat, lon);
+      // Where something stands already, below it or above.
+      [0, 22, -22].some((aside) => this.write(pen, colour, text, x, y + aside, taken));
     }
     pen.textAlign = "start";
     pen.textBaseline = "alphabetic";

@@ -6,6 +6,7 @@ import type { Grid } from "../../clients/js/src/index.js";
 import { type Colour, METRES_PER_DEGREE, type Pen, RADIAN } from "./canvas.js";
 import { button, element } from "./dom.js";
 import { GroundMap } from "./ground_map.js";
+import { type Known, squares } from "./names.js";
 import { outline, streets, tiles } from "./tiles/streets.js";
 
 export const SHADES = 9;
@@ -81,6 +82,8 @@ export class AreaMap extends GroundMap {
   readonly #grid: Grid;
   readonly #options: MapOptions;
   #areas: readonly Area[] = [];
+  /** The district of each square, where there are any. */
+  #district: readonly (number | undefined)[] = [];
   #marks: Readonly<Record<string, number>> = {};
   #spot: readonly [number, number] | null = null;
   #said = -1;
@@ -126,6 +129,23 @@ export class AreaMap extends GroundMap {
   show(areas: readonly Area[]): void {
     this.#areas = areas;
     this.soon();
+  }
+
+  /** Write names where no tile has any, and draw the borders of districts. */
+  call({ names, districts }: Known): void {
+    this.places = names;
+    const owner: (number | undefined)[] = [];
+    for (const [number, one] of districts.entries()) for (const cell of squares(one)) owner[cell] = number;
+    this.#district = owner;
+    this.box.setAttribute("data-named", String(names.length));
+    this.soon();
+  }
+
+  /** This place in the middle, so near that a street's length can be pointed at. */
+  lookAt(lat: number, lon: number): void {
+    const [tall, wide] = [3 * this.#grid.cell_height_deg, 3 * this.#grid.cell_width_deg];
+    this.fitTo(lat - tall, lon - wide, lat + tall, lon + wide, 0);
+    this.moved = true;
   }
 
   mark(marks: Readonly<Record<string, number>>, spot: readonly [number, number] | null = null): void {
@@ -238,8 +258,41 @@ export class AreaMap extends GroundMap {
     pen.strokeStyle = colour("soft");
     pen.lineWidth = 1.5;
     pen.strokeRect(left!, top!, width!, height!);
+    this.#paintBorders(pen, colour);
     this.#paintMarks(pen, colour);
+    if (this.#spot) {
+      const [x, y] = this.pixel(...(this.#spot as [number, number]));
+      taken.push([x - 12, y - 12, x + 12, y + 12]);
+    }
     this.#paintLabels(pen, colour, taken);
+  }
+
+  /** Where one district ends and another, or none, begins. */
+  #paintBorders(pen: Pen, colour: Colour): void {
+    const { rows, columns } = this.#grid;
+    const of = (row: number, column: number) =>
+      row >= 0 && row < rows && column >= 0 && column < columns ? this.#district[row * columns + column] : undefined;
+    const corner = (row: number, column: number) =>
+      this.#rectangle({ row, column, rows: 1, columns: 1 }).slice(0, 2) as [number, number];
+    if (this.#district.length === 0) return;
+    pen.beginPath();
+    for (let row = 0; row <= rows; row++)
+      for (let column = 0; column <= columns; column++) {
+        const here = of(row, column);
+        if (here !== of(row - 1, column)) {
+          pen.moveTo(...corner(row, column));
+          pen.lineTo(...corner(row, column + 1));
+        }
+        if (here !== of(row, column - 1)) {
+          pen.moveTo(...corner(row, column));
+          pen.lineTo(...corner(row + 1, column));
+        }
+      }
+    pen.strokeStyle = colour("ink");
+    pen.lineWidth = 1;
+    pen.globalAlpha = 0.6;
+    pen.stroke();
+    pen.globalAlpha = 1;
   }
 
   #paintMarks(pen: Pen, colour: Colour): void {

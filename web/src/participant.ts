@@ -18,7 +18,8 @@ import {
 } from "../../clients/js/src/index.js";
 import { button, byId, element } from "./dom.js";
 import { AreaMap, cells } from "./map.js";
-import { budgetFold, handFold, legend, reportFold } from "./participant_parts.js";
+import { type Known, knownNames } from "./names.js";
+import { budgetFold, findField, handFold, legend, reportFold } from "./participant_parts.js";
 import { tongue } from "./words.js";
 
 const device = new Device();
@@ -127,6 +128,7 @@ function offerToSend(prepared: Prepared): void {
 async function showReport(prepared: Prepared, here: number | null, outside: boolean): Promise<void> {
   tell(aboutSquare(prepared, here));
   aside.textContent = outside ? say("outside") : "";
+  document.getElementById("find")?.remove();
   legend(words, here !== null);
   map.mark(here === null ? { report: prepared.cell } : { here, report: prepared.cell });
   offerToSend(prepared);
@@ -213,6 +215,16 @@ function chosen(lat: number, lon: number, how: "tapped" | "found" = "tapped"): v
   if (how === "found") byId("draw").focus();
 }
 
+/** A search among the names on the map that never leaves this device. */
+function offerSearch(known: Known): void {
+  if (known.names.length === 0 || ["draw", "tap-hint"].every((id) => document.getElementById(id) === null)) return;
+  const found = ({ lat, lon }: { lat: number; lon: number }) => {
+    map.lookAt(lat, lon);
+    chosen(lat, lon);
+  };
+  byId("area").before(findField(words, known.names, found, (text) => tell(text, true)));
+}
+
 async function start(again = false): Promise<void> {
   tell(say("checking"));
   aside.replaceChildren();
@@ -226,11 +238,14 @@ async function start(again = false): Promise<void> {
     onTap: (lat, lon) => chosen(lat, lon),
   });
   map.show(cells(offer.grid, new Array(offer.grid.rows * offer.grid.columns).fill(0), 0));
+  const names = knownNames(campaign, offer.grid);
+  void names.then((known) => map.call(known));
   const kept = await person.drawn(offer);
   if (kept !== null) return showReport(kept, null, false);
   tell(say("ready"));
   if (fresh) aside.textContent = say("new_device");
   offerToDraw();
+  void names.then(offerSearch);
   await showFolds(null);
 }
 

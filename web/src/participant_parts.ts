@@ -2,6 +2,8 @@
 import type { Budget, Offer, Prepared } from "../../clients/js/src/index.js";
 import { button, byId, element, numbers } from "./dom.js";
 import { centre } from "./map.js";
+import { meant } from "./names.js";
+import type { Name } from "./tiles/streets.js";
 import type { Tongue } from "./words.js";
 
 function fold(id: string, title: string, ...inside: Node[]): HTMLDetailsElement {
@@ -107,6 +109,34 @@ export function handFold(
       act,
     ),
     wrong,
+  );
+}
+
+/** A name is looked for among those that came with the page: nobody learns which. */
+export function findField(
+  { say }: Tongue,
+  names: readonly Name[],
+  found: (name: Name) => void,
+  missing: (text: string) => void,
+): HTMLElement {
+  const list = element("datalist", { id: "names" });
+  list.append(...[...new Set(names.map(({ text }) => text))].map((value) => element("option", { value })));
+  const field = element("input", { type: "text", id: "name", list: "names", autocomplete: "off", size: "18" });
+  const look = () => {
+    const one = meant(names, field.value);
+    if (one) found(one);
+    else if (field.value.trim()) missing(say("find_none"));
+  };
+  field.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") look();
+  });
+  return element(
+    "div",
+    { class: "find", id: "find" },
+    element("label", { for: "name" }, say("find")),
+    field,
+    button(say("find_it"), look, { class: "quiet", id: "find-it" }),
+    list,
   );
 }
 

@@ -1,4 +1,6 @@
 declare module "virtual:land" {
-  const rings: readonly (readonly number[])[];
+  /** The letters of numbers: those of the second half say that more follow. */
+  export const LETTERS: string;
+  const rings: string;
   export default rings;
 }

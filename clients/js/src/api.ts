@@ -22,6 +22,20 @@ export interface AreaView {
   high: number;
 }
 
+/** The polygons of a file, as GeoJSON in WGS 84. */
+export interface AreasAnswer {
+  ok: boolean;
+  error: string | null;
+  errors: string[];
+  status: number;
+  areas: Record<string, unknown>;
+}
+
+/** A zipped shapefile or a GeoPackage of named areas. */
+export interface AreasRequest {
+  file: string;
+}
+
 /** Who did what, oldest first. */
 export interface AuditAnswer {
   ok: boolean;
@@ -631,6 +645,25 @@ export interface PairView {
   people: number | null;
   told: boolean;
   words: string;
+}
+
+/** A town, a village or a quarter, from GeoNames: its middle, its country's letters, about how many live there. */
+export interface PlaceView {
+  name: string;
+  country: string;
+  lat_deg: number;
+  lon_deg: number;
+  people: number;
+}
+
+/** Names for a map, the most people first, and a campaign's districts, whose names are the organiser's. */
+export interface PlacesAnswer {
+  ok: boolean;
+  error: string | null;
+  errors: string[];
+  status: number;
+  places: PlaceView[];
+  districts: District[];
 }
 
 /** A plan. */

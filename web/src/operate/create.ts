@@ -13,6 +13,7 @@ import { type Area, DrawMap } from "./draw_map.js";
 import { choice, endOfDay, LANGUAGES, labelled, NOTICE, noticeFields, number, slug, text, valuesOf } from "./fields.js";
 import { attempt, card, show } from "./frame.js";
 import { overWeeks } from "./over_weeks.js";
+import { placeSearch } from "./place_search.js";
 import { ask, Refused } from "./session.js";
 import { count, decimal, length, say } from "./words.js";
 
@@ -59,10 +60,13 @@ export async function create(): Promise<void> {
   const contact = text({ maxlength: "200", required: "" });
   const language = choice(LANGUAGES);
   const notice = noticeFields();
-  const position = choice([
-    ["yes", say("yes")],
-    ["", say("no")],
-  ]);
+  const position = choice(
+    [
+      ["yes", say("yes")],
+      ["", say("no")],
+    ],
+    "yes",
+  );
   const ends = element("input", { type: "date", min: new Date(Date.now() + 864e5).toISOString().slice(0, 10) });
   const reporting = choice([
     ["once", say("once")],
@@ -88,7 +92,7 @@ export async function create(): Promise<void> {
     String(24 * HOUR),
   );
   const least = number("50", { min: "1", max: "1000000000", step: "1", required: "" });
-  const soonest = number("60", { min: "1", max: "525600", step: "1", required: "" });
+  const soonest = number("60", { min: "0", max: "525600", step: "1", required: "" });
   const box = element("div", { class: "map", id: "draw-map" });
   const planBox = element("div", { id: "plan", role: "status", "aria-live": "polite" });
 
@@ -143,9 +147,11 @@ export async function create(): Promise<void> {
       plan();
     },
   });
+  const [searchField, searchTold] = placeSearch(map) as [HTMLElement, HTMLElement];
   const districts = districtFields(
-    (found) => {
+    (found, rings) => {
       for (const side of SIDES) sides[side].value = found[side].toFixed(4);
+      map.districts(rings);
       map.show(area());
     },
     () => plan(),
@@ -194,7 +200,6 @@ export async function create(): Promise<void> {
   const optional = [question, organiser, contact, ...Object.values(notice)];
   const forPeople = (yes: boolean) => {
     for (const field of optional) field.toggleAttribute("required", yes);
-    soonest.min = yes ? "1" : "0";
   };
   submit.addEventListener("click", () => forPeople(true));
   rehearse.addEventListener("click", () => forPeople(false));
@@ -207,7 +212,8 @@ export async function create(): Promise<void> {
       card(
         "area",
         `1 · ${say("area")}`,
-        element("div", { class: "buttons" }, map.drawButton, goTo(map), here(map)),
+        element("div", { class: "buttons" }, map.drawButton, searchField, here(map)),
+        searchTold,
         box,
         element(
           "fieldset",
@@ -383,28 +389,6 @@ function told(plan: PlanView, cell: number): HTMLElement[] {
         ]
       : []),
   ];
-}
-
-/** A place typed as "48.85, 2.35": no search engine is asked where anything is. */
-function goTo(map: DrawMap): HTMLElement {
-  const place = text({ id: "go-to", placeholder: "48.85, 2.35", size: "14" });
-  const go = () => {
-    const [lat, lon] = place.value.split(/[\s,;]+/).map(Number);
-    if (Number.isFinite(lat) && Number.isFinite(lon) && Math.abs(lat!) <= 85 && Math.abs(lon!) <= 180)
-      map.centreOn(lat!, lon!);
-  };
-  place.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter") return;
-    event.preventDefault();
-    go();
-  });
-  return element(
-    "span",
-    { class: "go-to" },
-    element("label", { for: "go-to" }, say("go_to")),
-    place,
-    button(say("go"), go, { class: "quiet" }),
-  );
 }
 
 function here(map: DrawMap): HTMLElement {

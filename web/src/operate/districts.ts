@@ -1,16 +1,18 @@
-/** Districts of a GeoJSON file: chosen here, simplified to what squares can tell, and what the plan says of them. */
-import type { PlanView } from "../../../clients/js/src/api.js";
+/** Districts of a file (what is no GeoJSON is read by this server): chosen here, simplified to what squares can tell, and what the plan says of them. */
+import type { AreasAnswer, PlanView } from "../../../clients/js/src/api.js";
 import { element } from "../dom.js";
 import type { Area } from "./draw_map.js";
 import { choice, labelled } from "./fields.js";
+import { ask, Refused } from "./session.js";
 import { count, say } from "./words.js";
 
-type Ring = [number, number][];
+export type Ring = [number, number][];
 interface Feature {
   properties?: Record<string, unknown> | null;
   geometry?: { type: string; coordinates: unknown } | null | undefined;
 }
 const MOST_BYTES = 200_000;
+const LARGEST_FILE = 8_000_000;
 
 export interface DistrictFields {
   readonly node: HTMLElement;
@@ -19,8 +21,11 @@ export interface DistrictFields {
 }
 
 /** A file, the property that names its areas, and word to whoever draws the rectangle around them. */
-export function districtFields(around: (area: Area) => void, changed: () => void): DistrictFields {
-  const file = element("input", { type: "file", accept: ".geojson,.json,application/geo+json" });
+export function districtFields(
+  around: (area: Area, rings: readonly Ring[]) => void,
+  changed: () => void,
+): DistrictFields {
+  const file = element("input", { type: "file", accept: ".geojson,.json,.zip,.gpkg,application/geo+json" });
   const names = element("select", { id: "f-name_field" });
   const field = labelled("name_field", names);
   const told = element("p", { class: "soft", role: "status" });
@@ -32,10 +37,11 @@ export function districtFields(around: (area: Area) => void, changed: () => void
     const chosen = file.files?.[0];
     if (chosen) {
       try {
-        const found = JSON.parse(await chosen.text()) as { type?: string; features?: Feature[] };
+        told.textContent = say("areas_reading");
+        const found = await contentOf(chosen);
         features = found.type === "FeatureCollection" ? (found.features ?? []) : [found as Feature];
         const rings = features.flatMap(ringsOf);
-        if (rings.length === 0) throw new Error();
+        if (rings.length === 0) throw new Refused(0, say("areas_none"));
         features = thinned(features);
         const known = Object.keys(features[0]!.properties ?? {});
         const usual =
@@ -52,10 +58,10 @@ export function districtFields(around: (area: Area) => void, changed: () => void
         const [lon, lat] = [places.map(([x]) => x), places.map(([, y]) => y)];
         const least = (values: number[]) => values.reduce((a, b) => Math.min(a, b));
         const most = (values: number[]) => values.reduce((a, b) => Math.max(a, b));
-        around({ south: least(lat), west: least(lon), north: most(lat), east: most(lon) });
-      } catch {
+        around({ south: least(lat), west: least(lon), north: most(lat), east: most(lon) }, features.flatMap(ringsOf));
+      } catch (error) {
         features = [];
-        told.textContent = say("areas_unread");
+        told.textContent = say("areas_unread", { why: error instanceof Refused ? error.message : say("areas_none") });
       }
     }
     field.hidden = features.length === 0;
@@ -67,6 +73,20 @@ export function districtFields(around: (area: Area) => void, changed: () => void
       ? { areas: { type: "FeatureCollection", features }, ...(names.value ? { name_field: names.value } : {}) }
       : {};
   return { node: element("div", { id: "districts" }, labelled("areas", file), field, told), asked };
+}
+
+/** GeoJSON is read here; a shapefile or a GeoPackage by this server, which keeps nothing of it. */
+async function contentOf(file: File): Promise<{ type?: string; features?: Feature[] }> {
+  if (/\.(geo)?json$/i.test(file.name)) return JSON.parse(await file.text());
+  if (file.size > LARGEST_FILE) throw new Refused(0, say("areas_large"));
+  const whole = await new Promise<string>((done, failed) => {
+    const reader = new FileReader();
+    reader.onload = () => done(String(reader.result));
+    reader.onerror = () => failed(reader.error);
+    reader.readAsDataURL(file);
+  });
+  const { areas } = await ask<AreasAnswer>("/api/v1/areas", { file: whole.slice(whole.indexOf(",") + 1) });
+  return areas as { type?: string; features?: Feature[] };
 }
 
 function ringsOf({ geometry }: Feature): Ring[] {

@@ -2,11 +2,15 @@
  * A map to draw a rectangle on: by mouse, by finger, or corner by corner from the keyboard. It asks this server alone,
  * for the tiles of what is looked at: there is no campaign yet whose rectangle everybody could ask for.
  */
+import type { PlacesAnswer } from "../../../clients/js/src/api.js";
 import { type Colour, METRES_PER_DEGREE, near, type Pen, RADIAN } from "../canvas.js";
 import { button, element } from "../dom.js";
 import { GroundMap } from "../ground_map.js";
+import { nameOf } from "../names.js";
 import type { Bounds, Source } from "../tiles/pmtiles.js";
 import { outline, streets, tiles } from "../tiles/streets.js";
+import type { Ring } from "./districts.js";
+import { ask } from "./session.js";
 import { say } from "./words.js";
 
 export interface Area {
@@ -42,6 +46,9 @@ export class DrawMap extends GroundMap {
   #source: Source | null = null;
   /** What the streets were asked for, at which scale. */
   #asked: { readonly bounds: Bounds; readonly scale: number } | null = null;
+  #districts: readonly Ring[] = [];
+  /** What names were asked for. */
+  #seen = "";
   #waiting = 0;
 
   constructor(box: HTMLElement, options: Options) {
@@ -99,7 +106,6 @@ export class DrawMap extends GroundMap {
 
   /** The streets of what is looked at and a little around it; what is there already is not asked for again. */
   async #ask(): Promise<void> {
-    if (this.#source === null || this.metresPerPixel > COARSEST) return;
     const { width, height } = this.box.getBoundingClientRect();
     const tall = (height * this.metresPerPixel) / METRES_PER_DEGREE / 2;
     const wide = (width * this.metresPerPixel) / METRES_PER_DEGREE / Math.cos(this.lat * RADIAN) / 2;
@@ -110,6 +116,8 @@ export class DrawMap extends GroundMap {
       this.lat + by * tall,
     ];
     const [west, south, east, north] = seen(1);
+    if (this.streets === null) void this.#name([south, west, north, east]);
+    if (this.#source === null || this.metresPerPixel > COARSEST) return;
     const [scale, had] = [this.metresPerPixel, this.#asked];
     if (had && scale > had.scale / 1.9 && scale < had.scale * 3) {
       const [left, bottom, right, top] = had.bounds;
@@ -124,6 +132,18 @@ export class DrawMap extends GroundMap {
     super.soon();
   }
 
+  /** The largest places of what is looked at, from this server; where it knows no names, none. */
+  async #name(sides: readonly number[]): Promise<void> {
+    const seen = sides.map((side) => side.toFixed(2)).join(",");
+    if (seen === this.#seen) return;
+    this.#seen = seen;
+    const found = await ask<PlacesAnswer>(`/api/v1/places?bounds=${seen}`).catch(() => null);
+    if (found === null || this.#seen !== seen) return;
+    this.places = found.places.map(nameOf);
+    this.box.setAttribute("data-named", String(this.places.length));
+    super.soon();
+  }
+
   protected override soon(): void {
     super.soon();
     clearTimeout(this.#waiting);
@@ -134,6 +154,12 @@ export class DrawMap extends GroundMap {
   show(area: Area | null): void {
     this.#area = area;
     if (area) this.fitTo(area.south, area.west, area.north, area.east, 60);
+    this.soon();
+  }
+
+  /** Outlines to draw: longitude and latitude of each corner. */
+  districts(rings: readonly Ring[]): void {
+    this.#districts = rings;
     this.soon();
   }
 
@@ -238,6 +264,16 @@ export class DrawMap extends GroundMap {
       pen.lineWidth = 3;
       pen.strokeRect(left, top, right - left, bottom - top);
     }
+    pen.strokeStyle = colour("ink");
+    pen.lineWidth = 1.5;
+    pen.beginPath();
+    for (const ring of this.#districts)
+      for (const [at, [lon, lat]] of ring.entries()) {
+        const place = this.pixel(lat, lon);
+        if (at) pen.lineTo(...place);
+        else pen.moveTo(...place);
+      }
+    pen.stroke();
     if (this.#corner) this.cross(pen, this.pixel(...(this.#corner as [number, number])), colour("focus"));
     if (document.activeElement === this.box) this.cross(pen, [this.width / 2, this.height / 2], colour("ink"), 8);
   }

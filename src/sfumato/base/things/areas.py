@@ -1,4 +1,4 @@
-"""Named areas: polygons of degrees, districts of a GeoJSON file, and which of them a place or a cell lies in."""
+"""Named areas: polygons of degrees, districts of a file (GeoJSON, shapefile, GeoPackage), and who lies in which."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from sfumato.base.arrays import BoolArray, FloatArray, IntArray, finite
 from sfumato.base.errors import InputError
 from sfumato.base.things.grid import Grid
+from sfumato.base.things.map_layers import ENDINGS, read_layer
 
 _NAMES = ("name", "id", "label", "district", "NAME")
 
@@ -46,9 +47,11 @@ def _unrolled(lon_deg: FloatArray, origin_deg: float) -> FloatArray:
 
 
 def read_geojson(source: str | Path | Mapping[str, Any]) -> Mapping[str, Any]:
-    """The object in a GeoJSON file; an object passes through."""
+    """The object in a GeoJSON file, or the polygons of a shapefile or GeoPackage as one; an object passes through."""
     if isinstance(source, Mapping):
         return source
+    if Path(source).suffix.lower() in ENDINGS:
+        return read_layer(source)
     try:
         found = json.loads(Path(source).read_text("utf-8"))
     except OSError as error:
@@ -78,7 +81,7 @@ class Areas:
 
     @classmethod
     def read(cls, source: str | Path | Mapping[str, object], *, name_field: str | None = None) -> Areas:
-        """The areas of a GeoJSON file or object: a feature for each, named by ``name_field`` (``name``, ``id``)."""
+        """A file's areas, or a GeoJSON object's: a feature for each, named by ``name_field`` (``name``, ``id``)."""
         document = read_geojson(source)
         features = document.get("features") if document.get("type") == "FeatureCollection" else [document]
         if not isinstance(features, list) or not features:

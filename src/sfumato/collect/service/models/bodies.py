@@ -166,6 +166,14 @@ class PlanRequest(Request):
     name_field: ShortText | None = None
 
 
+class AreasRequest(Request):
+    """A zipped shapefile or a GeoPackage of named areas."""
+
+    file: Annotated[
+        str, StringConstraints(pattern=r"^[A-Za-z0-9+/]+={0,2}$"), Field(description="The file's bytes, as base64.")
+    ]
+
+
 class CodeRequest(Request):
     """The address of a campaign's page as people will type it."""
 

@@ -1,10 +1,20 @@
-"""What is said of a campaign that is only thought about: what so many people would draw, and what it costs them."""
+"""What is said of a campaign that is only thought about: where it is, what people would draw, and what it costs."""
 
 from __future__ import annotations
 
 from typing import Literal
 
 from sfumato.collect.service.models.kept import Record
+
+
+class PlaceView(Record):
+    """A town, a village or a quarter, from GeoNames: its middle, its country's letters, about how many live there."""
+
+    name: str
+    country: str
+    lat_deg: float
+    lon_deg: float
+    people: int
 
 
 class WidthView(Record):

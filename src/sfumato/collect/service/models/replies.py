@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from sfumato.collect.service.models.kept import (
     CampaignState,
     ChannelFacts,
+    District,
     DistrictFacts,
     EstimateFacts,
     GridFields,
@@ -17,7 +18,7 @@ from sfumato.collect.service.models.kept import (
     Specification,
     State,
 )
-from sfumato.collect.service.models.outlook import ComparisonView, PlanView
+from sfumato.collect.service.models.outlook import ComparisonView, PlaceView, PlanView
 
 
 class OpenCycleView(ChannelFacts):
@@ -308,6 +309,19 @@ class ComparisonAnswer(Answer):
     """How districts differ between two groups of rounds."""
 
     comparison: ComparisonView
+
+
+class PlacesAnswer(Answer):
+    """Names for a map, the most people first, and a campaign's districts, whose names are the organiser's."""
+
+    places: list[PlaceView]
+    districts: list[District] = []
+
+
+class AreasAnswer(Answer):
+    """The polygons of a file, as GeoJSON in WGS 84."""
+
+    areas: dict[str, object]
 
 
 class StateAnswer(Answer):

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
+from fastapi import Path as Segment
 from starlette.responses import Response
 
+from sfumato.base.errors import InputError
+from sfumato.base.units import bounds_deg
 from sfumato.collect.qr import qr_svg
 from sfumato.collect.service.door.answers import respond, tongue_of
 from sfumato.collect.service.models import bodies, replies
 from sfumato.collect.service.models.bodies import ActRequest
+from sfumato.collect.service.models.outlook import PlaceView
 from sfumato.collect.service.operating import lifecycle
+from sfumato.collect.service.operating.gazetteer import gazetteer
 from sfumato.collect.service.operating.plan_view import plan_of
 from sfumato.collect.service.pages.answer_views import campaign_view
 from sfumato.collect.service.rounds.collector import Collector
@@ -20,9 +31,9 @@ from sfumato.collect.service.routes.common import Act, Name, Operator, Running, 
 from sfumato.collect.service.sentences import in_language
 
 router = APIRouter(prefix="/api/v1", tags=["operate"], dependencies=[Depends(operator_only)], route_class=Act)
-ClosedCycle = Annotated[int, Path(ge=1, le=999_999_999, description="A closed cycle.")]
-OperatorsName = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$", max_length=63, description="An operator.")]
-BackupName = Annotated[str, Path(pattern=lifecycle.BACKUP_NAME, max_length=40, description="A backup's name.")]
+ClosedCycle = Annotated[int, Segment(ge=1, le=999_999_999, description="A closed cycle.")]
+OperatorsName = Annotated[str, Segment(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$", max_length=63, description="An operator.")]
+BackupName = Annotated[str, Segment(pattern=lifecycle.BACKUP_NAME, max_length=40, description="A backup's name.")]
 _ACTS = {
     "pause": (lifecycle.pause, "Take no report until resumed."),
     "resume": (lifecycle.resume, "Take reports again."),
@@ -30,6 +41,8 @@ _ACTS = {
     "reschedule": (lifecycle.reschedule, "Begin the open cycle's time again now: after a clock was wrong."),
 }
 _UNSEEN = {"cache-control": "no-store"}
+_ANSWERS, _NAMES = 8, 60
+_READING_S = 60.0
 
 
 @post(router, "/campaigns", bodies.CampaignRequest, replies.CampaignAnswer, 401, made=True)
@@ -186,6 +199,45 @@ async def plan(collector: Running, request: Request) -> Response:
     asked = await read_body(request, bodies.PlanRequest)
     plan = await asyncio.to_thread(plan_of, asked, collector.settings, language=tongue_of(request))
     return respond(replies.PlanAnswer(plan=plan))
+
+
+@router.get("/places", response_model=replies.PlacesAnswer, responses=refusals(401, 409, 422))
+async def places(
+    name: Annotated[str, Query(max_length=100, description="A name, or how it begins.")] = "",
+    bounds: Annotated[str, Query(max_length=100, description="south,west,north,east in degrees, instead.")] = "",
+) -> Response:
+    """Where a place is, or which are in a rectangle: from GeoNames on this server; nobody else is asked."""
+    found = await asyncio.to_thread(gazetteer)
+    if found is None:
+        raise InputError("This server knows no names of places.", "Install them: pip install 'sfumato[service]'.")
+    chosen = found.within(*bounds_deg(bounds), most=_NAMES) if bounds else found.find(name, most=_ANSWERS)
+    return respond(replies.PlacesAnswer(places=[PlaceView(**one._asdict()) for one in chosen]))
+
+
+@post(router, "/areas", bodies.AreasRequest, replies.AreasAnswer, 401)
+async def areas(request: Request) -> Response:
+    """The areas of a shapefile or a GeoPackage as GeoJSON, read in a process of its own; nothing is kept."""
+    asked = await read_body(request, bodies.AreasRequest)
+    try:
+        whole = base64.b64decode(asked.file, validate=True)
+    except ValueError as error:
+        raise replies.Refused(422, "The file is no base64.") from error
+    return respond(replies.AreasAnswer(areas=await asyncio.to_thread(_layer_of, whole)))
+
+
+def _layer_of(whole: bytes) -> dict[str, object]:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "The file"  # as errors call it
+        file.write_bytes(whole)
+        command = [sys.executable, "-P", "-m", "sfumato.base.things.map_layers", str(file)]
+        try:
+            run = subprocess.run(command, capture_output=True, timeout=_READING_S, check=False)
+            said: dict[str, object] = json.loads(run.stdout)
+        except (subprocess.TimeoutExpired, ValueError) as error:
+            raise InputError("The file cannot be read as areas.", "Simplify it, or save it as GeoJSON.") from error
+    if "error" in said:
+        raise InputError(str(said["error"]), str(said["advice"]))
+    return said
 
 
 @post(router, "/codes", bodies.CodeRequest, replies.CodeAnswer, 401)

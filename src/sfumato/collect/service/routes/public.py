@@ -14,8 +14,9 @@ from sfumato.collect.service.door.answers import respond
 from sfumato.collect.service.door.looks import has_already, packed_pieces
 from sfumato.collect.service.models import replies
 from sfumato.collect.service.models.bodies import ReportRequest, TicketRequest
-from sfumato.collect.service.models.outlook import ComparisonView
+from sfumato.collect.service.models.outlook import ComparisonView, PlaceView
 from sfumato.collect.service.models.replies import Refused
+from sfumato.collect.service.operating.gazetteer import gazetteer
 from sfumato.collect.service.pages import answer_views as views
 from sfumato.collect.service.pages import exports
 from sfumato.collect.service.pages.district_files import csv_bytes, district_geojson, district_rows, period_of
@@ -46,6 +47,7 @@ Rounds = Annotated[
     str, Query(pattern=r"^([0-9]{1,9}(,[0-9]{1,9}){0,99})?$", max_length=500, description="Closed rounds: 1,2,5.")
 ]
 
+_NAMES = 200
 _FILES: dict[str, tuple[str, Callable[[exports.MapTable], Iterator[bytes]]]] = {
     "csv": ("text/csv; charset=utf-8", exports.to_csv),
     "geojson": ("application/geo+json", exports.to_geojson),
@@ -265,6 +267,27 @@ async def districts(
     whole = await asyncio.to_thread(district_geojson, asked, rows, known.average) if shaped else csv_bytes(rows)
     name = {"content-disposition": f'attachment; filename="{campaign}-districts-{view.cycle}.{ending}"'}
     return Response(whole, media_type=_FILES[ending][0], headers={**name, "cache-control": "no-cache"})
+
+
+@devices.get("/places", response_model=replies.PlacesAnswer, responses=refusals(404, 422))
+async def places(campaign: Name, collector: Running, request: Request) -> Response:
+    """The names in a campaign's area and around it, the same for everybody: a page searches them by itself."""
+    found = (await collector.campaign(campaign)).specification
+    grid = found.grid
+
+    async def stamp() -> tuple[object, ...]:
+        return grid, found.districts
+
+    async def make() -> bytes:
+        names = await asyncio.to_thread(gazetteer)
+        tall, wide = grid.rows * grid.cell_height_deg, grid.columns * grid.cell_width_deg
+        south, east = grid.north_deg - tall - tall / 4, grid.west_deg + wide + wide / 4
+        sides = (south, grid.west_deg - wide / 4, grid.north_deg + tall / 4, east)
+        near = [] if names is None else names.within(*sides, most=_NAMES)
+        known = [PlaceView(**one._asdict()) for one in near]
+        return replies.PlacesAnswer(places=known, districts=list(found.districts)).model_dump_json().encode("utf-8")
+
+    return await looks_of(request).answer(request, ("places", campaign), stamp, make)
 
 
 @readers.get("/health", response_model=replies.StateAnswer, responses=refusals(), tags=["watch"])
