@@ -15,14 +15,16 @@ from typing import TypedDict
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
+from scipy.special import dawsn, exp1, expi
 
 from sfumato.base.arrays import FloatArray
+from sfumato.base.errors import InputError
 from sfumato.base.numbers.odds import odds_at, odds_words
-from sfumato.tracks.noise.multiscale.universal_bound import unit_density
 from sfumato.tracks.priors.kernels import Kernel, Scaled, Sum
 
 RUN, FEWEST = 100, 10  # moments of each of three runs, and of all
 _TRIED = np.linspace(-0.98, 0.98, 50)
+_FAR, _TERMS = 40.0, 12
 
 
 class Turning(TypedDict):
@@ -88,10 +90,34 @@ def _likelihoods(times_s: FloatArray, path_m: FloatArray, kernel: Kernel, main: 
 
 
 def even_and_odd(kernel: Scaled, times_s: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """k and h between all times, (n, n) each, as one sum over frequencies: k + iρh is a covariance for all |ρ| ≤ 1."""
-    omega = np.exp(np.arange(math.log(1e-4), math.log(100.0), 0.01)) / kernel.length_scale_s
-    weight = unit_density(kernel.name, omega, kernel.length_scale_s) * omega * (0.01 / math.pi)
-    phase = np.outer(times_s - times_s[0], omega)
-    cosines, sines = (np.sqrt(kernel.variance_m2 * weight) * wave(phase) for wave in (np.cos, np.sin))
-    across = sines @ cosines.T
-    return cosines @ cosines.T + sines @ sines.T, across - across.T
+    """k and h between all times, (n, n) each, in closed form: k + iρh is a covariance for all |ρ| ≤ 1.
+
+    With G = e^{−u}Ei(u) + e^{u}E₁(u), D = e^{−u}Ei(u) − e^{u}E₁(u) and u = √3 d/l (√5 d/l): πh = G + uD for Matérn-3/2,
+    3πh = 3(G + uD) + u²G − 2u for Matérn-5/2, and √π h = 2 × Dawson's function of d/(√2 l) for RBF.
+    """
+    lags = times_s[:, None] - times_s[None]
+    apart, which = np.unique(np.abs(lags), return_inverse=True)
+    distance = apart / kernel.length_scale_s
+    if kernel.name == "rbf":
+        odd = 2.0 / math.sqrt(math.pi) * dawsn(distance / math.sqrt(2.0))
+    elif kernel.name in ("matern32", "matern52"):
+        odd = _matern_odd(math.sqrt(3.0 if kernel.name == "matern32" else 5.0) * distance, kernel.name)
+    else:
+        raise InputError(f"Turning knows no kernel '{kernel.name}'.", "Use matern32, matern52 or rbf.")
+    return kernel.covariance(times_s), kernel.variance_m2 * np.sign(lags) * odd[which.reshape(lags.shape)]
+
+
+def _matern_odd(u: FloatArray, name: str) -> FloatArray:
+    """h of unit variance; far away by the asymptotic series Σ (2n)! / u^{2n+1}, where the terms cancel."""
+    near = np.clip(u, 1e-12, _FAR)
+    rise, fall = np.exp(-near) * expi(near), np.exp(near) * exp1(near)
+    both = rise + fall + near * (rise - fall)
+    far, beyond, factor = 1.0 / np.maximum(u, _FAR), np.zeros_like(u), 2.0
+    for n in range(_TERMS):  # the same sums, term by term: G gives (2n)!, uD (2n + 1)!, and u²G (2n + 2)!
+        times = 2 * n + 2
+        whole = times if name == "matern32" else 3.0 * times + times * (times - 1)
+        beyond += factor * whole * far ** (2 * n + 1)
+        factor *= (2 * n + 1) * (2 * n + 2)
+    if name == "matern52":
+        both, beyond = both + (near**2 * (rise + fall) - 2.0 * near) / 3.0, beyond / 3.0
+    return np.asarray(np.where(u > _FAR, beyond, np.where(u > 0, both, 0.0)) / math.pi)

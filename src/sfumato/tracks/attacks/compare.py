@@ -24,7 +24,8 @@ from sfumato.tracks.attacks.outcomes import GOALS, Attempt, Suite
 from sfumato.tracks.attacks.practices.registry import FIXED, RADIUS, RMS, Mechanism, mechanism_compared
 from sfumato.tracks.attacks.suite import SuiteAsked, attack_releases
 from sfumato.tracks.attacks.truths import true_positions
-from sfumato.tracks.people.noise import protect_by
+from sfumato.tracks.certificates.build import at_any_times
+from sfumato.tracks.people.noise import protect_by, protected_track
 from sfumato.tracks.places.globe import Around
 from sfumato.tracks.plan import Plan, plan_of
 
@@ -99,6 +100,12 @@ def cells_to_compare(asked: CompareAsked) -> list[tuple[Mechanism, str, float]]:
     return out
 
 
+def held_at(kind: str, size: float) -> str:
+    """What a cell is held equal at, in words."""
+    at = {"rms": f"{format_length(size)} RMS", "radius": f"radius {format_length(size)}", "odds": f"{size:g} : 1"}
+    return at.get(kind, "as it is")
+
+
 def compare_mechanisms(
     people: Originals, asked: CompareAsked, step: Callable[[], None] = lambda: None
 ) -> tuple[ComparedMechanism, ...]:
@@ -107,22 +114,22 @@ def compare_mechanisms(
         raise InputError("There is nobody here.", "Give at least one track.")
     rows = []
     for one, kind, size in cells_to_compare(asked):
-        rows.append(_compared(people, one, kind, size, asked))
+        rows.append(compared(people, one, kind, size, asked))
         step()
     return tuple(on_frontier(rows))
 
 
-def _compared(people: Originals, one: Mechanism, kind: str, size: float, asked: CompareAsked) -> ComparedMechanism:
+def compared(people: Originals, one: Mechanism, kind: str, size: float, asked: CompareAsked) -> ComparedMechanism:
+    """One row: everybody through one mechanism at one size, attacked, and asked what the original answers."""
     releases, certificate = _released(people, one, kind, size, asked.seed)
     left = [(name, trace, release) for (name, trace), release in zip(people, releases, strict=True)]
     suite = attack_releases(
         left,
         SuiteAsked(asked.attackers, asked.knows, asked.within_m, certificate, asked.seed, before=False),
     )
-    at = {"rms": f"{format_length(size)} RMS", "radius": f"radius {format_length(size)}", "odds": f"{size:g} : 1"}
     return ComparedMechanism(
         one.name,
-        at.get(kind, "as it is"),
+        held_at(kind, size),
         one.promises if kind != "odds" else f"{size:g} : 1 at {format_length(RADIUS_M)}",
         _rms_m(left),
         sum(release is not None for release in releases),
@@ -134,14 +141,18 @@ def _compared(people: Originals, one: Mechanism, kind: str, size: float, asked: 
 def _released(
     people: Originals, one: Mechanism, kind: str, size: float, seed: int
 ) -> tuple[list[Trace | None], Mapping[str, object] | None]:
-    """What would be released of everybody, and the certificate of noise that has one."""
+    """What would be released of everybody, and a certificate, of who gives away most, where there is one."""
     traces = [trace for _, trace in people]
     if one.ours is None:
         return one.practice(traces, size, np.random.default_rng(seed)), None
     size_wish = {"odds": size, "radius_m": RADIUS_M} if kind == "odds" else {"noise_m": size}
     plan: Plan = plan_of({**dict(one.ours), **size_wish})  # type: ignore[typeddict-item]
-    done = [protect_by(plan, trace, rng=seed + number) for number, trace in enumerate(traces)]
-    return [each.release for each in done], done[0].certificate
+    first = protect_by(plan, traces[0], rng=seed)
+    others = [(trace, seed + number) for number, trace in enumerate(traces[1:], 1)]
+    if at_any_times(first.terms.mechanism):  # one certificate is everybody's
+        return [first.release, *(protected_track(plan, trace, rng=rng) for trace, rng in others)], first.certificate
+    done = [first, *(protect_by(plan, trace, rng=rng) for trace, rng in others)]
+    return [each.release for each in done], max((each.body for each in done), key=lambda one: one["stay_loss"] or 0.0)
 
 
 def _rms_m(left: Sequence[tuple[str | None, Trace, Trace | None]]) -> float | None:

@@ -37,10 +37,11 @@ from sfumato.tracks.attacks.outcomes import (
 )
 from sfumato.tracks.attacks.truths import AttackedPerson, ReleasedDigest, person_of
 from sfumato.tracks.certificates.document import Certificate
+from sfumato.tracks.places.globe import surface
 from sfumato.tracks.priors.kernels import Kernel
 
 WITHIN_M, RISK = 200.0, 0.05
-_TOLD, _SAME_S, _NEAR_M = "--knows", 300.0, 60_000.0
+_TOLD, _CROWD_SEEN, _SAME_S, _NEAR_M = "--knows", "the releases of others", 300.0, 60_000.0
 _CROWD_EACH, _CROWD, _SHIFTS, _MOST_WAYS, _HEIGHTS = 80, 6000, 12, 400, 20_000
 Pairs = Iterable[tuple[str | None, Trace, Trace | ReleasedDigest | None]]
 
@@ -139,31 +140,22 @@ class _Tellings:
     asked: SuiteAsked
     after: bool
     halves: dict[int, Lessons] = field(default_factory=dict)
+    crowd: list[FloatArray] = field(default_factory=list)
 
     def view(self, number: int) -> SeenTrack | None:
         """What attackers see of somebody."""
         return self.people[number].after if self.after else self.people[number].before
 
-    def tell(
-        self,
-        number: int,
-        seen: SeenTrack,
-        *,
-        work: bool = False,
-        ways: bool = False,
-        heights: bool = False,
-        lessons: bool = False,
-    ) -> Knowledge:
-        """To the attacker of one person."""
-        me = self.people[number]
-        shown = [self.view(k) for k in range(len(self.people)) if k != number]
-        some = [one.globe_m[evenly(len(one.globe_m), _CROWD_EACH)] for one in shown if one is not None]
-        crowd = np.concatenate(some) if some else np.empty((0, 3))
+    def tell(self, number: int, seen: SeenTrack, attacker: Attacker, *, work: bool = False) -> Knowledge:
+        """To the attacker of one person; what is dear to tell only to those who use it."""
+        me, own = self.people[number], attacker.learned_from == OWN
+        lessons = own or attacker.learned_from == OTHERS
+        heights = ELEVATION in seen.kept and (own or attacker.name == "kept altitude")
         known_s, known_m = self.asked.knows.moments(me, seen)
         return Knowledge(
             law=self.asked.law if self.after else None,
-            crowd_m=me.around.metres_of(crowd[evenly(len(crowd), _CROWD)]) if len(crowd) else None,
-            ways_m=self._ways(number, range(len(self.people))) if ways or lessons else (),
+            crowd_m=self._crowd(number) if own or _CROWD_SEEN in attacker.knows else None,
+            ways_m=self._ways(number, range(len(self.people))) if lessons or attacker.name == "roads" else (),
             heights_m=self._heights(number) if heights else None,
             known_s=known_s,
             known_m=known_m,
@@ -171,14 +163,29 @@ class _Tellings:
             lessons=self._lessons(1 - number % 2) if lessons else None,
         )
 
+    def _crowd(self, number: int) -> FloatArray | None:
+        if not self.crowd:
+            for k in range(len(self.people)):
+                seen = self.view(k)
+                points = np.empty((0, 3)) if seen is None else seen.globe_m
+                self.crowd.append(points[evenly(len(points), _CROWD_EACH)])
+        others = np.concatenate([*self.crowd[:number], *self.crowd[number + 1 :], np.empty((0, 3))])
+        if not len(others):
+            return None
+        return self.people[number].around.metres_of(others[evenly(len(others), _CROWD)])
+
     def _ways(self, number: int, whose: Iterable[int]) -> list[FloatArray]:
         me = self.people[number]
         if self.asked.knows.roads:
             return [me.around.metres_of(way) for way in self.asked.knows.roads]
         others = [way for k in whose if k != number for way in self.people[k].ways]
-        origin = me.around.axes[0]
-        near = [way for way in others if np.linalg.norm(way[len(way) // 2] - origin) < _NEAR_M]
-        return [me.around.metres_of(near[k]) for k in evenly(len(near), _MOST_WAYS)]
+        middles = np.array([way[len(way) // 2] for way in others]).reshape(-1, 3)
+        near = np.flatnonzero(((middles - me.around.axes[0]) ** 2).sum(axis=1) < _NEAR_M**2)
+        if not near.size:
+            return []
+        chosen = [others[k] for k in near[evenly(near.size, _MOST_WAYS)]]
+        edges = np.cumsum([len(way) for way in chosen])[:-1]
+        return np.split(me.around.metres_of(np.concatenate(chosen)), edges)
 
     def _heights(self, number: int) -> FloatArray:
         """How high others were: east, north and up."""
@@ -213,15 +220,7 @@ def guesses(
         if seen is None:
             out.append(None)
             continue
-        own = attacker.learned_from == OWN
-        told = tellings.tell(
-            number,
-            seen,
-            work=work,
-            ways=own or attacker.name == "roads",
-            heights=ELEVATION in seen.kept and (own or attacker.name == "kept altitude"),
-            lessons=own or attacker.learned_from == OTHERS,
-        )
+        told = tellings.tell(number, seen, attacker, work=work)
         out.append(cast("FloatArray | None", attacker.attack(seen, told)))
     return out
 
@@ -305,13 +304,16 @@ def _by_others(chosen: Sequence[tuple[AttackedPerson, FloatArray | None, FloatAr
         spread = np.ptp(seen.slots_m, axis=0).clip(2 * within_m)
         count = 0 if guess is None else len(guess)
         return float(min(count * math.pi * within_m**2 / spread.prod(), 1.0))
-    shares = []
+    made = [(j, one.around, guess) for j, (one, guess, _) in enumerate(chosen) if guess is not None]
+    guessed = [(j, surface(*around.to_degrees(guess))) for j, around, guess in made]
+    points, whose = np.concatenate([part for _, part in guessed]), np.array([j for j, _ in guessed])
+    starts = np.cumsum([0, *(len(part) for _, part in guessed[:-1])])
+    hits = 0.0
     for i, (one, _, truth) in enumerate(chosen):
-        for j, (other, guess, _) in enumerate(chosen):
-            if i != j:
-                moved = None if guess is None else one.around.to_metres(*other.around.to_degrees(guess))
-                shares.append(_hit(moved, truth, within_m))
-    return (float(np.sum(shares)) + 0.5) / (len(shares) + 1)  # luck that was not seen in so many pairs is not 0
+        away = np.hypot(*(one.around.metres_of(points)[:, None] - truth[None]).transpose(2, 0, 1))
+        near = (np.minimum.reduceat(away, starts) <= within_m).mean(axis=1)
+        hits += float(near[whose != i].sum())
+    return (hits + 0.5) / (len(chosen) * (len(chosen) - 1) + 1)  # luck that was not seen in so many pairs is not 0
 
 
 def _identified(people: Sequence[AttackedPerson], attacker: Attacker, asked: SuiteAsked) -> Attempt:

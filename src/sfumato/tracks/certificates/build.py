@@ -188,14 +188,14 @@ def certificate_body(terms: Terms, released: Released | ReleasedFiles) -> dict[s
 
 def refuse_other_times(terms: Terms) -> None:
     """Refuse a promise that holds at a track's own times only, for a release that does not have them."""
-    if not terms.own_times and not _at_any_times(terms.mechanism):
+    if not terms.own_times and not at_any_times(terms.mechanism):
         raise NotCertified(
             "What this mechanism promises depends on the times, which the release does not show as they were.",
             "Keep the times, or use multiscale noise, whose promise holds at any times.",
         )
 
 
-def _at_any_times(mechanism: TraceMechanism) -> bool:
+def at_any_times(mechanism: TraceMechanism) -> bool:
     """Whether what is promised, for moments and for stays, is the same at whatever times."""
     one, three = (mechanism.losses([np.linspace(0.0, 2000.0, moments)]) for moments in (1, 3))
     same = (one.worst_loss, one.stay_loss) == (three.worst_loss, three.stay_loss)

@@ -319,6 +319,12 @@ class Protected(Shown):
         return audit(self.original, self.release, Certificate.of(self.body), prior=prior)
 
 
+def protected_track(plan: Plan, trace: Trace, *, person: str | None = None, **drawn: Unpack[DrawnFrom]) -> Trace:
+    """The release alone, for who holds the certificate of another with the same plan, or asks for none."""
+    original = rounded_times(trace)
+    return choose(plan, [original], named=person is not None, **drawn).track(original, person)
+
+
 def protect_by(plan: Plan, trace: Trace, *, person: str | None = None, **drawn: Unpack[DrawnFrom]) -> Protected:
     """One track by a plan made before."""
     original = rounded_times(trace)

@@ -103,7 +103,12 @@ def log_likelihood(times_s: npt.ArrayLike, values_m: npt.ArrayLike, kernel: Kern
     times = finite(times_s, "times_s", dimensions=1)
     columns, _ = _columns(values_m, len(times), "values_m")
     order = np.argsort(times, kind="stable")
-    new, variances = _new_and_variances(times[order], columns[order], markov_form(kernel))
+    return sorted_log_likelihood(times[order], columns[order], markov_form(kernel))
+
+
+def sorted_log_likelihood(times: FloatArray, columns: FloatArray, form: Markov) -> float:
+    """The same of sorted times, (n, coordinates) and a kernel's :func:`markov_form`, unchecked: for many tries."""
+    new, variances = _new_and_variances(times, columns, form)
     width = columns.shape[1]
     with np.errstate(divide="ignore", over="ignore"):
         log_sum = float(np.sum(np.log(variances)))

@@ -7,10 +7,11 @@ it, the ends of its rides and the shapes of some of them. Metres are east and no
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import Concatenate, ParamSpec, TypeVar, cast
 
 import numpy as np
 
@@ -22,6 +23,8 @@ from sfumato.tracks.priors.kernels import Kernel, White
 MOST_MOMENTS, MOST_ENDS, MOST_RIDES, SHAPE = 1500, 800, 12, 48
 SLOT_S, PAUSE_S, _HOUR_S, _DAY_S = 600.0, 1800.0, 3600.0, 86400.0
 _LEAST_NOISE_M = 3.0  # receivers are no better
+Told = ParamSpec("Told")
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +52,11 @@ class SeenTrack:
     shape_s: FloatArray
     east_s: float
     kept: Mapping[str, FloatArray] = field(default_factory=dict)
+
+    @cached_property
+    def worked_out(self) -> dict[object, object]:
+        """What attackers have worked out of it before (:func:`once`)."""
+        return {}
 
     @cached_property
     def apparent_noise_m(self) -> float:
@@ -88,6 +96,21 @@ class SeenTrack:
             shapes=self.shapes[rides],
             shape_s=self.shape_s[rides],
         )
+
+
+Step = Callable[Concatenate[SeenTrack, Told], Found]
+
+
+def once(work: Step[Told, Found]) -> Step[Told, Found]:
+    """A step that several attackers take of the same track: kept with the track, by what else it was told."""
+
+    def kept(seen: SeenTrack, /, *told: Told.args, **named: Told.kwargs) -> Found:
+        key = (work, told, tuple(named.items()))
+        if key not in seen.worked_out:
+            seen.worked_out[key] = work(seen, *told, **named)
+        return cast("Found", seen.worked_out[key])
+
+    return kept
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,9 +16,9 @@ import numpy as np
 
 from sfumato.base.arrays import FloatArray
 from sfumato.tracks.adversary.posterior import believe
-from sfumato.tracks.adversary.releases.seen import Knowledge, SeenTrack
+from sfumato.tracks.adversary.releases.seen import Knowledge, SeenTrack, once
 from sfumato.tracks.priors.kernels import Constant, Kernel, Matern12, Matern32, White
-from sfumato.tracks.priors.statespace import is_markov, log_likelihood
+from sfumato.tracks.priors.statespace import is_markov, markov_form, sorted_log_likelihood
 
 WIDE = Matern32(900.0, 4000.0)
 LENGTHS_S, SIZES = (30.0, 120.0, 480.0, 1800.0), (0.3, 1.0, 3.0)
@@ -49,7 +49,11 @@ def unknown_law(seen: SeenTrack, told: Knowledge) -> FloatArray | None:
 
 def posterior_path(seen: SeenTrack, told: Knowledge, prior: Kernel) -> FloatArray | None:
     """The posterior mean at every moment."""
-    noise = told.noise(seen)
+    return _smoothed(seen, told.noise(seen), prior)
+
+
+@once
+def _smoothed(seen: SeenTrack, noise: Kernel, prior: Kernel) -> FloatArray | None:
     if not is_markov(noise):
         return None
     around = seen.path_m.mean(axis=0)
@@ -62,6 +66,7 @@ def likeliest_prior(seen: SeenTrack, told: Knowledge) -> Kernel:
     return _likeliest(seen, told.noise(seen))[0]
 
 
+@once
 def _likeliest(seen: SeenTrack, noise: Kernel) -> tuple[Kernel, float]:
     """The prior, and how likely the release is under both."""
     times, first = np.unique(seen.times_s, return_index=True)
@@ -74,6 +79,7 @@ def _likeliest(seen: SeenTrack, noise: Kernel) -> tuple[Kernel, float]:
     extent = math.sqrt(max(moved, 0.01 * noise.variance_m2, 25.0))
     tried = [Matern32(length, size * extent) for length, size in product(LENGTHS_S, SIZES)]
     noisy = noise + White(1.0) + Constant(_ANYWHERE_M)
-    scores = [sum(log_likelihood(when, path, prior + noisy) for when, path in runs) for prior in tried]
+    forms = [markov_form(prior + noisy) for prior in tried]
+    scores = [sum(sorted_log_likelihood(when, path, form) for when, path in runs) for form in forms]
     best = int(np.argmax(scores))
     return tried[best], float(scores[best])

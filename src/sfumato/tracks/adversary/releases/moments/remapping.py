@@ -6,6 +6,8 @@ the posterior mean under a Gaussian of the noise's size, one moment at a time.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from sfumato.base.arrays import FloatArray, evenly
@@ -25,11 +27,20 @@ def guess(seen: SeenTrack, told: Knowledge) -> FloatArray | None:
     cells, count = np.unique(np.round(crowd / CELL_M), axis=0, return_counts=True)
     few = evenly(len(cells), _MOST)
     places, log_share = cells[few] * CELL_M, np.log(count[few] / count[few].sum())
+    # in units of the noise, in single precision: millimetres over a hundred kilometres
+    middle = seen.path_m.mean(axis=0)
+    spots, path = (((part - middle) / (math.sqrt(2.0) * size)).astype(np.float32) for part in (places, seen.path_m))
+    share, sums = log_share.astype(np.float32), np.column_stack([spots, np.ones(len(spots), np.float32)])
     out = np.empty_like(seen.path_m)
     for start in range(0, len(out), _AT_ONCE):
         at = slice(start, start + _AT_ONCE)
-        away = ((seen.path_m[at, None] - places[None]) ** 2).sum(axis=2)
-        score = log_share - away / (2 * size**2)
-        weight = np.exp(score - score.max(axis=1, keepdims=True))
-        out[at] = weight @ places / weight.sum(axis=1, keepdims=True)
+        score = np.subtract.outer(path[at, 0], spots[:, 0])
+        north = np.subtract.outer(path[at, 1], spots[:, 1])
+        score *= score
+        north *= north
+        score += north
+        np.subtract(share, score, out=score)
+        score -= score.max(axis=1, keepdims=True)
+        found = np.exp(score, out=score) @ sums
+        out[at] = found[:, :2] / found[:, 2:] * (math.sqrt(2.0) * size) + middle
     return out

@@ -1,10 +1,11 @@
 """Roads: a hidden Markov model of somebody who stays on ways that are known, from a map or from other people's tracks.
 
-*States* are directed pieces of road, 40 m long; a walker stays or goes on to one of the next pieces, rather straight on
-than round a corner and hardly ever back. *Speeds* of 1.4, 5 and 12 m/s are tried, the likeliest is taken. *Seen* is
-every released position, Gaussian around the piece. Noise that is correlated in time would count too often: each look
-counts by what the n looks within a minute of it are worth together, 1ᵀR⁻¹1 / n with R their correlation. The guess is
-the posterior mean (forward and backward), which for this model no map matcher beats in mean square.
+*States* are directed pieces of road, 40 m long (where noise is wide an eighth of it); a walker stays or goes on to one
+of the next pieces, rather straight on than round a corner and hardly ever back. *Speeds* of 1.4, 5 and 12 m/s are
+tried, the likeliest is taken. *Seen* is every released position, Gaussian around the piece. Noise that is correlated in
+time would count too often: each look counts by what the n looks within a minute of it are worth together, 1ᵀR⁻¹1 / n
+with R their correlation. The guess is the posterior mean (forward and backward), which for this model no map matcher
+beats in mean square.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ from scipy.sparse import csr_matrix, diags
 from scipy.spatial import cKDTree
 
 from sfumato.base.arrays import FloatArray, IntArray, evenly
+from sfumato.base.compiled import compile_loop
 from sfumato.tracks.adversary.releases.seen import Knowledge, SeenTrack
 from sfumato.tracks.priors.kernels import Kernel
 
 PIECE_M, SPEEDS_M_S, MOST_LOOKS, MOST_PIECES = 40.0, (1.4, 5.0, 12.0), 120, 12_000
 STRAIGHT, BACK, LOST, MEMORY_S = 1.5, 0.01, 1e-3, 60.0
-_GO, _MOST_HOPS, _TRIED, _REACH_M = 0.5, 60, 60, 200.0
+_GO, _MOST_HOPS, _TRIED, _REACH_M, _LEAST = 0.5, 60, 60, 200.0, 1e-6
 
 
 Near = tuple[cKDTree, float]
@@ -35,19 +37,30 @@ class Roads:
 
     middles_m: FloatArray
     onward: csr_matrix
+    piece_m: float = PIECE_M
 
     @classmethod
     def along(
-        cls, ways_m: Sequence[FloatArray], low: FloatArray, high: FloatArray, near: Near | None = None
+        cls,
+        ways_m: Sequence[FloatArray],
+        low: FloatArray,
+        high: FloatArray,
+        near: Near | None = None,
+        piece_m: float = PIECE_M,
     ) -> Roads | None:
         """Of ways inside a rectangle, and near a path if asked; ends of pieces are rounded to 40 m, so ways meet."""
-        steps = [_steps(way, low, high) for way in ways_m]
-        steps = [pairs for pairs in steps if len(pairs)]
-        if not steps:
+        if not len(ways_m):
             return None
-        pairs, taken = np.unique(np.concatenate(steps), axis=0, return_counts=True)
+        first, last = (np.array([np.ceil(low / piece_m), np.floor(high / piece_m)])).astype(np.int64)
+        starts = np.cumsum([0, *map(len, ways_m)])
+        steps, taken = np.unique(_steps(np.concatenate(ways_m), starts, first, last, piece_m), return_counts=True)
+        if not len(steps):
+            return None
+        node, turn = np.divmod(steps, 9)
+        begins = np.stack(np.divmod(node, last[1] - first[1] + 1), axis=1) + first
+        pairs = np.hstack([begins, begins + np.stack(np.divmod(turn, 3), axis=1) - 1])
         if near is not None:
-            some = near[0].query(PIECE_M * pairs[:, :2], distance_upper_bound=near[1])[0] <= near[1]
+            some = near[0].query(piece_m * pairs[:, :2], distance_upper_bound=near[1])[0] <= near[1]
             pairs, taken = pairs[some], taken[some]
             if not len(pairs):
                 return None
@@ -56,20 +69,36 @@ class Roads:
         pairs = np.unique(np.vstack([pairs, pairs[:, [2, 3, 0, 1]]]), axis=0)
         nodes, ends = np.unique(pairs.reshape(-1, 2), axis=0, return_inverse=True)
         ends = ends.reshape(-1, 2)
-        return cls(PIECE_M * (pairs[:, :2] + pairs[:, 2:]) / 2, _law(pairs, ends, len(nodes)))
+        return cls(piece_m * (pairs[:, :2] + pairs[:, 2:]) / 2, _law(pairs, ends, len(nodes)), piece_m)
 
 
-def _steps(way_m: FloatArray, low: FloatArray, high: FloatArray) -> IntArray:
-    """From node to node along one way, (k, 4)."""
-    along = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(way_m, axis=0).T))])
-    fine = np.arange(0.0, along[-1] + 1e-9, PIECE_M / 2)
-    points = np.column_stack([np.interp(fine, along, column) for column in way_m.T])
-    nodes = np.round(points / PIECE_M).astype(np.int64)
-    nodes = nodes[np.concatenate([[True], (np.diff(nodes, axis=0) != 0).any(axis=1)])] if len(nodes) else nodes
-    pairs = np.hstack([nodes[:-1], nodes[1:]])
-    inside = ((PIECE_M * pairs >= np.tile(low, 2)) & (PIECE_M * pairs <= np.tile(high, 2))).all(axis=1)
-    near = np.abs(pairs[:, :2] - pairs[:, 2:]).max(axis=1, initial=0) <= 1
-    return np.asarray(pairs[inside & near])
+@compile_loop()
+def _steps(ways_m: FloatArray, starts: IntArray, first: IntArray, last: IntArray, piece_m: float) -> IntArray:
+    """From node to node along all ways, inside a rectangle of nodes: 9 · node + which of the nine around it is next."""
+    found = [np.int64(0) for _ in range(0)]
+    tall = last[1] - first[1] + 1
+    for way in range(len(starts) - 1):
+        x, y, left, begun = 0, 0, 0.0, False
+        for k in range(starts[way], starts[way + 1]):
+            east, north, apart = ways_m[k, 0], ways_m[k, 1], 0.0
+            if begun:
+                back_x, back_y = ways_m[k - 1, 0], ways_m[k - 1, 1]
+                apart = np.sqrt((east - back_x) ** 2 + (north - back_y) ** 2)
+            else:
+                back_x, back_y = east, north
+            while left <= apart:
+                share = left / apart if apart > 0 else 0.0
+                to_x = int(np.rint((back_x + share * (east - back_x)) / piece_m))
+                to_y = int(np.rint((back_y + share * (north - back_y)) / piece_m))
+                inside = first[0] <= min(x, to_x) and max(x, to_x) <= last[0]
+                inside = inside and first[1] <= min(y, to_y) and max(y, to_y) <= last[1]
+                if begun and inside and max(abs(to_x - x), abs(to_y - y)) == 1:
+                    node = (x - first[0]) * tall + y - first[1]
+                    found.append(9 * node + 3 * (to_x - x + 1) + to_y - y + 1)
+                x, y, begun = to_x, to_y, True
+                left += piece_m / 2
+            left -= apart
+    return np.array(found, dtype=np.int64)
 
 
 def _law(pairs: IntArray, ends: IntArray, nodes: int) -> csr_matrix:
@@ -91,7 +120,7 @@ def guess(seen: SeenTrack, told: Knowledge) -> FloatArray | None:
     """The posterior mean; None where no way is known near the release."""
     size = max(told.noise_m(seen), 10.0)
     low, high = seen.path_m.min(axis=0) - 3 * size, seen.path_m.max(axis=0) + 3 * size
-    roads = Roads.along(told.ways_m, low, high, (cKDTree(seen.path_m), 3 * size + _REACH_M))
+    roads = Roads.along(told.ways_m, low, high, (cKDTree(seen.path_m), 3 * size + _REACH_M), max(PIECE_M, size / 8))
     if roads is None:
         return None
     times, first, back = np.unique(seen.times_s, return_index=True, return_inverse=True)
@@ -115,10 +144,10 @@ def match_roads(
     seen = -worth[:, None] * away / (2 * max(noise.variance_m2, 100.0))
     most = seen.max(axis=1, keepdims=True)
     seen = np.exp(seen - most)
-    ahead, back = roads.onward.T.tocsr(), roads.onward
+    ahead, back = roads.onward, roads.onward.T.tocsr()
     best, top = None, -np.inf
     for speed in speeds_m_s:
-        hops = np.clip(np.rint(speed * np.diff(times_s) / (PIECE_M * _GO)), 1, _MOST_HOPS).astype(int)
+        hops = np.clip(np.rint(speed * np.diff(times_s) / (roads.piece_m * _GO)), 1, _MOST_HOPS).astype(int)
         score = _walked(ahead, seen[:_TRIED], hops)[1]
         if score > top:
             best, top = hops, score
@@ -158,8 +187,44 @@ def _walked(ahead: csr_matrix, seen: FloatArray, hops: IntArray) -> tuple[list[F
 
 
 def _hop(law: csr_matrix, state: FloatArray, hops: int) -> FloatArray:
-    """So many hops; now and then one is lost, and anywhere: not every street is known."""
-    start = state
+    """So many hops; now and then one is lost, and anywhere: not every street is known. Rows say what follows."""
+    gone = _hopped(law.data, np.asarray(law.indices), np.asarray(law.indptr), state, hops, _LEAST * float(state.max()))
+    return np.asarray((1.0 - LOST) * gone + LOST * state.mean())
+
+
+@compile_loop()
+def _hopped(
+    weights: FloatArray, indices: IntArray, starts: IntArray, state: FloatArray, hops: int, least: float
+) -> FloatArray:
+    """(½ + ½ law)^hops state by where each piece leads; what is less than ``least`` is let go of."""
+    now, after = np.zeros_like(state), np.zeros_like(state)
+    here, there = np.empty(len(state), dtype=np.int64), np.empty(len(state), dtype=np.int64)
+    count = 0
+    for i in range(len(state)):
+        if state[i] > least:
+            now[i] = state[i]
+            here[count] = i
+            count += 1
     for _ in range(hops):
-        state = (1.0 - _GO) * state + _GO * (law @ state)
-    return np.asarray((1.0 - LOST) * state + LOST * start.mean())
+        reached = 0
+        for a in range(count):
+            i = here[a]
+            value = now[i]
+            now[i] = 0.0
+            if value <= least:
+                continue
+            if after[i] == 0.0:
+                there[reached] = i
+                reached += 1
+            after[i] += (1.0 - _GO) * value
+            value *= _GO
+            for k in range(starts[i], starts[i + 1]):
+                j = indices[k]
+                if after[j] == 0.0:
+                    there[reached] = j
+                    reached += 1
+                after[j] += weights[k] * value
+        now, after = after, now
+        here, there = there, here
+        count = reached
+    return now

@@ -9,7 +9,7 @@ import numpy as np
 
 from sfumato.base.arrays import FloatArray
 from sfumato.tracks.adversary.releases.people.target import KnownPerson
-from sfumato.tracks.adversary.releases.seen import SeenTrack
+from sfumato.tracks.adversary.releases.seen import SeenTrack, once
 
 _HOUR_S = 3600.0
 
@@ -20,6 +20,7 @@ def score(known: KnownPerson, releases: list[SeenTrack], noise_m: float) -> Floa
     return np.array([-float(np.abs(wanted - _habits(seen.later)).sum()) for seen in releases])
 
 
+@once
 def _habits(seen: SeenTrack) -> FloatArray:
     """Shares of time by hour (smoothed) and weekday, and how many points ten minutes hold, on a log scale."""
     if not len(seen.slot_s):

@@ -6,7 +6,7 @@ import numpy as np
 
 from sfumato.base.arrays import FloatArray
 from sfumato.tracks.adversary.releases.people.target import KnownPerson
-from sfumato.tracks.adversary.releases.seen import SeenTrack
+from sfumato.tracks.adversary.releases.seen import SeenTrack, once
 
 TOP = 3
 _SLACK_M, _FAR = 200.0, 12.0
@@ -25,6 +25,7 @@ def score(known: KnownPerson, releases: list[SeenTrack], noise_m: float) -> Floa
     return out
 
 
+@once
 def _top(seen: SeenTrack, noise_m: float, most: int) -> tuple[FloatArray, FloatArray]:
     """The fullest cells, as wide as the noise, and their shares of the time."""
     if not len(seen.globe_m):

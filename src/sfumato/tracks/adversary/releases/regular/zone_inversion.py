@@ -11,35 +11,36 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.base.arrays import BoolArray, FloatArray, evenly
+from sfumato.base.compiled import compile_loop
 from sfumato.tracks.adversary.places.crossings import robust
 from sfumato.tracks.adversary.places.cuts import circle_through, commonest
 from sfumato.tracks.adversary.places.zone_view import ZoneView
-from sfumato.tracks.adversary.releases.seen import Knowledge, SeenTrack
+from sfumato.tracks.adversary.releases.seen import Knowledge, SeenTrack, once
 
 LEAST_M, MOST_M, FEWEST, SIDES, TRIED = 100.0, 2500.0, 5, 12, 4000
 _NEAR_M, _MOST_NEAR_M, _MOST_ENDS, _BUSY_M, _INWARD, _MOST_PATH, _GUESSES = 45.0, 150.0, 400, 1000.0, 0.2, 800, 2
 
 
 def guess(seen: SeenTrack, told: Knowledge) -> FloatArray | None:
-    """The middles of the two best circles (home and work are often both cut out); None where no ring of ends shows."""
-    rows, found = _ends(seen, told), list[FloatArray]()
-    while len(found) < _GUESSES and (ring := _ring(rows, seen, told)) is not None:
-        found.append(circle_through(rows[ring, :2]).centre_m)
-        rows = rows[~ring]
-    return np.array(found) if found else None
+    """The middles of the two best circles (home and work are often both cut out), where fewer show the busiest end."""
+    rows, rings = _rings(seen, told.work, told.noise_m(seen))
+    if not len(rows):
+        return None
+    found = [circle_through(rows[ring, :2]).centre_m for ring in rings]
+    return np.array([*found, commonest(rows[:, :2])][:_GUESSES])
 
 
 def extrapolate(seen: SeenTrack, told: Knowledge) -> FloatArray | None:
     """Where the lines of travel cross."""
-    rows = _ends(seen, told)
+    rows, rings = _rings(seen, told.work, told.noise_m(seen))
     ends = rows[:, :2]
     if len(ends) < 3:
         return None
-    ring = _ring(rows, seen, told)
-    if ring is None:
+    if not rings:
         middle, radius = commonest(ends), _BUSY_M
         ring = np.hypot(*(ends - middle).T) < radius
     else:
+        ring = rings[0]
         found = circle_through(ends[ring])
         middle, radius = found.centre_m, found.radius_m
     rows = rows[ring].copy()
@@ -49,35 +50,69 @@ def extrapolate(seen: SeenTrack, told: Knowledge) -> FloatArray | None:
     return None if point is None else (point + middle)[None]
 
 
-def _ends(seen: SeenTrack, told: Knowledge) -> FloatArray:
-    """The rows of ends that count."""
-    use = seen.at_work(seen.end_s) if told.work else np.ones(len(seen.end_s), dtype=bool)
-    return np.asarray(seen.ends[use][evenly(int(use.sum()), _MOST_ENDS)])
+@once
+def _rings(seen: SeenTrack, work: bool, noise_m: float) -> tuple[FloatArray, list[BoolArray]]:
+    """The rows of ends that count, and which of them lie on each of the best circles."""
+    use = seen.at_work(seen.end_s) if work else np.ones(len(seen.end_s), dtype=bool)
+    rows = np.asarray(seen.ends[use][evenly(int(use.sum()), _MOST_ENDS)])
+    left, rings = np.ones(len(rows), dtype=bool), list[BoolArray]()
+    while len(rings) < _GUESSES and (found := _ring(rows[left], seen, noise_m)) is not None:
+        ring = np.zeros(len(rows), dtype=bool)
+        ring[np.flatnonzero(left)[found]] = True
+        left &= ~ring
+        rings.append(ring)
+    return rows, rings
 
 
-def _ring(rows: FloatArray, seen: SeenTrack, told: Knowledge) -> BoolArray | None:
+def _ring(rows: FloatArray, seen: SeenTrack, noise_m: float) -> BoolArray | None:
     """Which ends lie on the best circle; None where fewer than five do, or from few sides."""
-    ends_m, near_m = rows[:, :2], min(_NEAR_M + told.noise_m(seen), _MOST_NEAR_M)
+    ends_m, near_m = rows[:, :2], min(_NEAR_M + noise_m, _MOST_NEAR_M)
     if len(ends_m) < FEWEST:
         return None
     path = np.vstack([part[evenly(len(part), _MOST_PATH)] for part in (seen.path_m, seen.slots_m)])
     triples = np.random.default_rng(len(ends_m)).integers(0, len(ends_m), (TRIED, 3))
     centres, radii = _circles(*(ends_m[triples[:, k]] for k in range(3)))
-    best, most = None, 0.0
-    for centre, radius in zip(centres, radii, strict=True):
-        away = ends_m - centre
-        far = np.hypot(*away.T)
-        on = (np.abs(far - radius) < near_m) & ((away * rows[:, 2:4]).sum(axis=1) < -_INWARD * far)
-        if on.sum() < FEWEST:
+    best, most = best_circle(rows, path, centres, radii, near_m)
+    if most < 2 * FEWEST:
+        return None
+    away = ends_m - centres[best]
+    far = np.hypot(*away.T)
+    return np.asarray((np.abs(far - radii[best]) < near_m) & ((away * rows[:, 2:4]).sum(axis=1) < -_INWARD * far))
+
+
+@compile_loop()
+def best_circle(
+    rows: FloatArray, path_m: FloatArray, centres_m: FloatArray, radii_m: FloatArray, near_m: float
+) -> tuple[int, float]:
+    """The number of the best circle and its score: √sides · ends on it / (1 + ends inside) / (1 + 200 · way inside)."""
+    best, most = -1, 0.0
+    for k in range(len(radii_m)):
+        east, north, radius = centres_m[k, 0], centres_m[k, 1], radii_m[k]
+        on, inside, sides = 0, 0, 0
+        for i in range(len(rows)):
+            x, y = rows[i, 0] - east, rows[i, 1] - north
+            far = np.sqrt(x * x + y * y)
+            if far < radius - near_m:
+                inside += 1
+            elif far < radius + near_m and x * rows[i, 2] + y * rows[i, 3] < -_INWARD * far:
+                on += 1
+                sides |= 1 << int((np.arctan2(y, x) / (2 * np.pi) % 1.0) * SIDES)
+        if on < FEWEST:
             continue
-        side = np.floor((np.arctan2(away[on, 1], away[on, 0]) / (2 * np.pi) % 1.0) * SIDES)
-        inside = (far < radius - near_m).sum()
-        score = np.sqrt(len(np.unique(side))) * on.sum() / (1.0 + inside)
+        count = 0
+        while sides:
+            count += sides & 1
+            sides >>= 1
+        score = np.sqrt(count) * on / (1.0 + inside)
         if score > most:  # only then is the way looked at, which costs more
-            score /= 1.0 + 200.0 * (np.hypot(*(path - centre).T) < radius - near_m).mean()
+            within = 0
+            for i in range(len(path_m)):
+                x, y = path_m[i, 0] - east, path_m[i, 1] - north
+                within += x * x + y * y < max(radius - near_m, 0.0) ** 2
+            score /= 1.0 + 200.0 * within / len(path_m)
         if score > most:
-            best, most = on, score
-    return best if best is not None and most >= 2 * FEWEST else None
+            best, most = k, score
+    return best, most
 
 
 def _circles(a: FloatArray, b: FloatArray, c: FloatArray) -> tuple[FloatArray, FloatArray]:
