@@ -12,7 +12,7 @@ from repository import ROOT
 
 @pytest.mark.parametrize(
     ("page", "blocks", "printed"),
-    [("designs.md", 9, "total noise"), ("compare_mechanisms.md", 7, "shouted          costs 1.146")],
+    [("designs.md", 9, "total noise"), ("compare_mechanisms.md", 6, "shouted          costs 1.146")],
 )
 def test_every_block_of_a_tutorial_runs_in_order(
     page: str, blocks: int, printed: str, capsys: pytest.CaptureFixture[str]
