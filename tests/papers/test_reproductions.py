@@ -166,6 +166,7 @@ def test_the_page_marks_what_differs_from_the_record() -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are started as on this system")
+@pytest.mark.slow
 def test_processes_give_what_one_gives(monkeypatch: pytest.MonkeyPatch) -> None:
     from sfumato.papers.every import run_all
 

@@ -91,6 +91,7 @@ def closing_cost(rows: int, columns: int, cycles: int) -> dict[str, float]:
     return found
 
 
+@pytest.mark.slow
 def test_the_estimate_of_another_process_is_that_of_this_one() -> None:
     import asyncio
 

@@ -47,12 +47,16 @@ def test_a_plan_advises_instead_of_refusing(visitor: TestClient) -> None:
     def advice(**asked: Any) -> str:
         return " ".join(post(visitor, "plans", **{"grid": LYON, "people": 500, **asked}).json()["plan"]["advice"])
 
-    assert "this server allows 2,500. Use cells of" in advice(grid={**LYON, "cell_size_m": 100.0})
+    coarse = {**LYON, "cell_size_m": 1000.0}
+    assert "this server allows 2,500. Use cells of" in advice(
+        grid={**LYON, "north": 45.716, "east": 9.0, "cell_size_m": 300.0}
+    )
     assert "finer than this map can tell" in advice(people=300)
-    assert "Ask more people" in advice(people=5)
-    assert "fewer than 50 people" in advice(people=5)
-    assert "gives away the street" in advice(epsilon_per_km=9.0)
-    assert "No device would take part. A report may cost 10 per km" in advice(epsilon_per_km=20.0)
+    few = advice(people=5)
+    assert "Ask more people" in few
+    assert "fewer than 50 people" in few
+    assert "gives away the street" in advice(grid=coarse, epsilon_per_km=9.0)
+    assert "No device would take part. A report may cost 10 per km" in advice(grid=coarse, epsilon_per_km=20.0)
 
 
 def test_a_rectangle_that_is_none_is_refused_in_words(visitor: TestClient) -> None:

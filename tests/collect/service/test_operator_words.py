@@ -20,6 +20,7 @@ from sfumato.collect.service.store.faults import _FAULTS
 
 SERVICE = ROOT / "src" / "sfumato" / "collect" / "service"
 LYON = {"south": 45.70, "west": 4.78, "north": 45.80, "east": 4.92, "cell_size_m": 500.0}
+VALLEY = {"south": 45.70, "west": 4.78, "north": 45.716, "east": 9.0, "cell_size_m": 300.0}  # many cells, few pairs
 # What is said to operators who use the screens; what only devices, start-up and the terminal say stays English.
 SPOKEN = (
     *("operating/lifecycle.py", "routes/operate.py", "routes/common.py", "rounds/signed_offers.py", "rounds/staff.py"),
@@ -139,8 +140,8 @@ def test_a_plan_has_no_english_left(visitor: TestClient, language: str) -> None:
     for asked in (
         {},
         {"people": 5},
-        {"epsilon_per_km": 9.0},
-        {"grid": {**LYON, "cell_size_m": 120.0}},
+        {"grid": {**LYON, "cell_size_m": 1000.0}, "epsilon_per_km": 9.0},
+        {"grid": VALLEY},
         {"people": 90_000},
     ):
         plan = visitor.post("/api/v1/plans", json={"grid": LYON, "people": 500, **asked}, headers=headers).json()[

@@ -91,6 +91,7 @@ def city_of_trips(people: int, trips: int, noise_m: float, seed: int) -> tuple[l
 CITY = (45.0, 5.0, 45.0 + 60 / 111.2, 5.0 + 59.9 / 78.2)
 
 
+@pytest.mark.slow
 def test_flows_of_a_whole_city_are_no_farther_off_than_counting_and_nearer_where_there_are_trips() -> None:
     people, release = city_of_trips(100, 200, 400.0, seed=5)
     found = estimate_flows([release], cell_m=2000, bounds=CITY)

@@ -71,9 +71,9 @@ def people(releases: list[Trace]) -> list[AttackedPerson]:
     return [person_of(str(k), one, other) for k, (one, other) in enumerate(zip(ORIGINALS, releases, strict=True))]
 
 
-def attacked(attacker: Attacker, releases: list[Trace], *, before: bool = True) -> tuple[Attempt, ...]:
+def attacked(attacker: Attacker, releases: list[Trace]) -> tuple[Attempt, ...]:
     pairs = [(str(k), *pair) for k, pair in enumerate(zip(ORIGINALS, releases, strict=True))]
-    asked = SuiteAsked([attacker.name], TOLD.get(attacker.name, Knows()), before=before)
+    asked = SuiteAsked([attacker.name], TOLD.get(attacker.name, Knows()), before=False)
     return attack_releases(pairs, asked).outcomes
 
 
@@ -126,7 +126,7 @@ def says_the_same_twice(attacker: Attacker) -> None:
 
 
 def is_luck_on_pure_noise(attacker: Attacker) -> None:
-    for outcome in attacked(attacker, [pure_noise(one, k) for k, one in enumerate(ORIGINALS)], before=False):
+    for outcome in attacked(attacker, [pure_noise(one, k) for k, one in enumerate(ORIGINALS)]):
         if outcome.after is None:
             continue
         assert outcome.by_luck is not None

@@ -220,8 +220,8 @@ class GaussianRoughness(Roughness):
     def _windows(self, paths: FloatArray, form: Markov, looks: list[tuple[int, int, int]]) -> FloatArray | None:
         """Fisher's sums over the windows of moments from a first one on, by strides, in means of so many."""
         n, axes, count = paths.shape
-        columns, moving = np.ascontiguousarray(paths.reshape(n, -1)), form.rates_per_s > 0  # lines are no constants
-        form = Markov(form.states[moving], form.rates_per_s[moving], form.variances_m2[moving], form.white_m2)
+        columns = np.ascontiguousarray(paths.reshape(n, -1))
+        form = form.moving()  # straight lines see no constants
         half_step, terms = max(self.snap_m, FINEST_GRID_M) / 2, []
         for first, stride, among in looks:
             if len(range(first, n, stride)) < 3 * among:

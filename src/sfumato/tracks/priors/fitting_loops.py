@@ -179,6 +179,16 @@ def profile(times, values, first, last, states, log_length, log_white, restricte
 
 
 @_jit
+def _sort_corners(f):
+    """The three corners (x, y, log-likelihood) in place, the likeliest first, ties as they were."""
+    for k in range(1, 3):
+        for i in range(k, 0, -1):
+            if f[i, 2] > f[i - 1, 2]:
+                for j in range(3):
+                    f[i, j], f[i - 1, j] = f[i - 1, j], f[i, j]
+
+
+@_jit
 def _at(times, values, first, last, states, low, high, restricted, x, y, point):
     """Put (x, y), kept inside the box, and the log-likelihood there into ``point``: one corner of a simplex."""
     point[0] = min(max(x, low[0]), high[0])
@@ -207,7 +217,9 @@ def maximise(times, values, first, last, states, low, high, fixed_white, restric
     step_y = 0.0 if fixed_white else 0.4 * (high[1] - low[1]) / rows
     for restart in range(2):  # the second start shakes a simplex that has collapsed onto the box's side
         size = 1.0 if restart == 0 else 0.2
-        f[:] = best
+        for k in range(3):
+            for j in range(3):
+                f[k, j] = best[j]
         f[1, 0] = min(best[0] + size * step_x, high[0])
         if f[1, 0] == best[0]:
             f[1, 0] = best[0] - size * step_x
@@ -221,7 +233,7 @@ def maximise(times, values, first, last, states, low, high, fixed_white, restric
             f[k, 2], _ = profile(times, values, first, last, states, f[k, 0], f[k, 1], restricted)
             evaluations += 1
         for _ in range(200):
-            f = f[np.argsort(-f[:, 2])]
+            _sort_corners(f)
             width = max(abs(f[1, 0] - f[0, 0]), abs(f[2, 0] - f[0, 0]), abs(f[1, 1] - f[0, 1]), abs(f[2, 1] - f[0, 1]))
             if (f[0, 2] - f[2, 2] <= tolerance and width < 0.05) or width < 1e-9:
                 break
@@ -233,23 +245,28 @@ def maximise(times, values, first, last, states, low, high, fixed_white, restric
                 x, y = 3.0 * cx - 2.0 * f[2, 0], 3.0 * cy - 2.0 * f[2, 1]
                 _at(times, values, first, last, states, low, high, restricted, x, y, further)
                 evaluations += 1
-                f[2] = further if further[2] > new[2] else new
+                for j in range(3):
+                    f[2, j] = further[j] if further[2] > new[2] else new[j]
                 continue
             if new[2] > f[1, 2]:
-                f[2] = new
+                for j in range(3):
+                    f[2, j] = new[j]
                 continue
             near = new if new[2] > f[2, 2] else f[2]
             x, y = 0.5 * (cx + near[0]), 0.5 * (cy + near[1])
             _at(times, values, first, last, states, low, high, restricted, x, y, further)
             evaluations += 1
             if further[2] > max(f[2, 2], new[2]):
-                f[2] = further
+                for j in range(3):
+                    f[2, j] = further[j]
                 continue
             for k in range(1, 3):
                 x, y = 0.5 * (f[0, 0] + f[k, 0]), 0.5 * (f[0, 1] + f[k, 1])
                 _at(times, values, first, last, states, low, high, restricted, x, y, f[k])
                 evaluations += 1
-        best[:] = f[np.argmax(f[:, 2])]
+        _sort_corners(f)
+        for j in range(3):
+            best[j] = f[0, j]
     return best[0], best[1], best[2], evaluations
 
 

@@ -111,8 +111,10 @@ def transition(states, x, A, Q):
         A[0, 0], A[0, 1], A[1, 0], A[1, 1], Q[0, 0], Q[0, 1], Q[1, 1] = matern32(x)
         Q[1, 0] = Q[0, 1]
     else:
+        for k in range(5):  # in a loop: numba compiles a function anew for every number that stands in a call
+            A[k // 3, k % 3] = _moment(k, x)
+        m0, m1, m2, m3, m4 = A[0, 0], A[0, 1], A[0, 2], A[1, 0], A[1, 1]
         matern52_mean(x, A)
-        m0, m1, m2, m3, m4 = _moment(0, x), _moment(1, x), _moment(2, x), _moment(3, x), _moment(4, x)
         q = 16.0 / 3.0
         Q[0, 0] = q * 0.25 * m4
         Q[0, 1] = q * (0.5 * m3 - 0.25 * m4)

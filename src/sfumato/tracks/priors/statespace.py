@@ -54,6 +54,12 @@ class Markov(NamedTuple):
         """The number of states."""
         return int(np.sum(self.states))
 
+    def moving(self) -> Markov:
+        """The same without its constants; of arrays that nobody can write to, for which the loops are compiled."""
+        at = self.rates_per_s > 0
+        states, rates = read_only(self.states[at], np.int64), read_only(self.rates_per_s[at])
+        return Markov(states, rates, read_only(self.variances_m2[at]), self.white_m2)
+
 
 def is_markov(kernel: Kernel) -> bool:
     """Whether the O(n) form exists."""
@@ -138,7 +144,8 @@ def innovations(times_s: npt.ArrayLike, columns: npt.ArrayLike, kernel: Kernel) 
 def _new_and_variances(times: FloatArray, columns: FloatArray, form: Markov) -> tuple[FloatArray, FloatArray]:
     from sfumato.tracks.priors.markov_loops import forward
 
-    new, variances, _, _ = forward(times, np.ascontiguousarray(columns), form, np.empty(0))
+    # Copies, because for arrays that nobody can write to the loop would be compiled a second time.
+    new, variances, _, _ = forward(np.array(times), np.array(columns, order="C"), form, np.empty(0))
     return np.asarray(new), np.asarray(variances)
 
 
