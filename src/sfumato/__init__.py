@@ -20,12 +20,8 @@ if TYPE_CHECKING:  # the same names as in the table below, for type checkers and
     from sfumato.tracks.answers.received import receive
     from sfumato.tracks.answers.usefulness.utility import utility
     from sfumato.tracks.answers.ways.displacement import estimate_displacements
-    from sfumato.tracks.answers.ways.drawn_ways import (
-        estimate_distances,
-        estimate_speeds,
-        estimate_stays,
-        estimate_ways,
-    )
+    from sfumato.tracks.answers.ways.drawn_ways import estimate_ways
+    from sfumato.tracks.answers.ways.how_people_move import estimate_distances, estimate_speeds, estimate_stays
     from sfumato.tracks.answers.ways.live import LiveView, live_circles
     from sfumato.tracks.answers.ways.smooth_tracks import judge_smoothed, smooth
     from sfumato.tracks.certificates.verdict import judge
@@ -50,9 +46,9 @@ _HOMES = {
     "estimate_flows": "sfumato.tracks.answers.flows.origin_destination",
     "estimate_displacements": "sfumato.tracks.answers.ways.displacement",
     "estimate_ways": "sfumato.tracks.answers.ways.drawn_ways",
-    "estimate_distances": "sfumato.tracks.answers.ways.drawn_ways",
-    "estimate_speeds": "sfumato.tracks.answers.ways.drawn_ways",
-    "estimate_stays": "sfumato.tracks.answers.ways.drawn_ways",
+    "estimate_distances": "sfumato.tracks.answers.ways.how_people_move",
+    "estimate_speeds": "sfumato.tracks.answers.ways.how_people_move",
+    "estimate_stays": "sfumato.tracks.answers.ways.how_people_move",
     "smooth": "sfumato.tracks.answers.ways.smooth_tracks",
     "live_circles": "sfumato.tracks.answers.ways.live",
     "LiveView": "sfumato.tracks.answers.ways.live",

@@ -31,7 +31,8 @@ from sfumato.tracks.answers.flows.pair_shares import Flows
 from sfumato.tracks.answers.received import Received
 from sfumato.tracks.answers.usefulness.utility import Utility
 from sfumato.tracks.answers.ways.displacement import Displacements
-from sfumato.tracks.answers.ways.drawn_ways import MovingAnswer, Ways
+from sfumato.tracks.answers.ways.drawn_ways import Ways
+from sfumato.tracks.answers.ways.how_people_move import MovingAnswer
 from sfumato.tracks.answers.ways.live import LiveTracks
 from sfumato.tracks.answers.ways.smooth_tracks import SmoothTracks
 from sfumato.tracks.io.tables.point_table import fleet_table

@@ -23,7 +23,7 @@ from sfumato.tracks.answers.intervals import people_interval
 from sfumato.tracks.answers.maps.cells import outlines
 from sfumato.tracks.answers.maps.heatmap import estimate_heatmap
 from sfumato.tracks.answers.received import NoiseLaw, Received, receive
-from sfumato.tracks.answers.ways.drawn_ways import estimate_speeds
+from sfumato.tracks.answers.ways.how_people_move import estimate_speeds
 from sfumato.tracks.io.tables.point_table import fleet_table
 from sfumato.tracks.people.door import protect_fleet
 from sfumato.tracks.plan import Plan
@@ -198,7 +198,7 @@ def test_the_commands_write_movement_pictures_and_say_what_is_missing(tmp_path: 
         told = run(app, ["estimate", question, str(release), "-c", str(certificate), "-o", str(out)])
         assert told.exit_code == 0, told.output
         lines = out.read_text().splitlines()
-        assert lines[0].replace('"', "") == "quantity,unit,lag_s,quantile,value,low,high,notes"
+        assert lines[0].replace('"', "") == "quantity,unit,lag_s,quantile,value,low,high,mostly_model,notes"
         assert any(f'"{unit}"' in line for line in lines)
     heat = tmp_path / "heat.svg"
     files = ["estimate", "heatmap", str(release), "-c", str(certificate)]

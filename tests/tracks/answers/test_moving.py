@@ -18,6 +18,8 @@ from sfumato.tracks.answers.intervals import quantiles_over_people, ratio_over_p
 from sfumato.tracks.answers.received import NoiseLaw, Received, is_recorded
 from sfumato.tracks.answers.ways.displacement import estimate_displacements
 from sfumato.tracks.answers.ways.drawn_ways import estimate_ways
+from sfumato.tracks.answers.ways.how_people_move import estimate_speeds
+from sfumato.tracks.answers.ways.movement import plainest_path
 from sfumato.tracks.io import write_trace
 from sfumato.tracks.priors.kernels import Constant, Matern32, White
 from sfumato.tracks.priors.statespace import sample
@@ -168,3 +170,75 @@ def test_the_commands(tmp_path: Path) -> None:
         assert ("of the stays" in said) == (question == "stays")
     found = cli.invoke(app, ["estimate", "distances", str(release), "-c", str(certificate), "--json"])
     assert json.loads(found.stdout)["mean_squared_displacement_m2"][0]["low"] is None
+
+
+def riders(noise: White, ride_s: float, people: int = 6) -> tuple[float, Received]:
+    """Rides at 10 m/s and more between stays of half an hour, a point a minute; metres of all."""
+    at, found, metres = np.arange(350) * 60.0, [], 0.0
+    whole = 1800.0 + ride_s
+    along = 10.0 * (ride_s * (at // whole) + np.maximum(at % whole - 1800.0, 0.0))
+    for k in range(people):
+        truth = np.column_stack([along, 0 * along]) * (1 + k / 10)
+        lat, lon = displace(np.full(350, 0.2), np.full(350, 10.4), truth + sample(at, noise, coordinates=2, rng=k))
+        found.append((str(k), Trace(lat, lon, at)))
+        metres += float(np.linalg.norm(np.diff(truth, axis=0), axis=1).sum())
+    return metres, Received(tuple(found), NoiseLaw(noise, 0.0), "multiscale", False)
+
+
+def test_what_noise_hides_has_a_flag_and_no_interval() -> None:
+    """People who mostly stay: the model draws restlessness into their way, and its likeliest path holds some of it."""
+    metres, received = riders(White(60.0), 300.0)
+    found = estimate_ways([received], draws=5, rng=1)
+    assert found.total_length_m > 1.1 * metres
+    assert found.mostly_model
+    assert math.isnan(found.speed_m_s.low)
+    assert all(found.models("speed_m_s"))
+    assert all(math.isnan(one.high) for one in found.speed_quantiles)
+    _, exact = riders(White(1.0), 1200.0)
+    seen = estimate_ways([exact], draws=5, rng=1)
+    assert not seen.mostly_model
+    assert seen.models("speed_m_s") == (True, True, False)  # whoever stands still has no speed that noise does not hide
+    assert seen.speed_quantiles[2].low <= 10 * 1.2 <= seen.speed_quantiles[2].high
+    answer = estimate_speeds([received], rng=1)
+    assert answer.to_table()["mostly_model"].to_pylist() == [True] * 4
+    assert answer.to_table()["low"].null_count == 4
+    assert "MOSTLY THE MODEL" in answer.notes[-1]
+
+
+def test_a_flag_of_single_quantiles_is_said_in_words() -> None:
+    """Fast rides are told, the slow half of the time is not."""
+    found = estimate_ways([riders(White(1.0), 1200.0)[1]], draws=5, rng=1)
+    assert "MOSTLY THE MODEL, without intervals: the quantiles 10 % of speeds, 50 % of speeds." in found.told_words(
+        stays=False
+    )
+
+
+def test_people_count_by_what_they_recorded_or_all_the_same() -> None:
+    """Somebody who rides slowly for four hours, and four who ride fast for one."""
+    people = []
+    for k, (speed, minutes) in enumerate([(2.0, 240), *[(10.0, 60)] * 4]):
+        at = 60.0 * np.arange(minutes)
+        lat, lon = displace(np.full(minutes, 0.2), np.full(minutes, 10.4), np.column_stack([speed * at, 0 * at]))
+        people.append((str(k), Trace(lat, lon, at)))
+    received = Received(tuple(people), NoiseLaw(White(1.0), 0.0), "independent", False)
+    pooled, each = (estimate_ways([received], draws=3, rng=1, weight=one) for one in ("pooled", "per-person"))
+    assert pooled.speed_m_s.value == pytest.approx(6.0, rel=0.02)
+    assert each.speed_m_s.value == pytest.approx(8.4, rel=0.02)
+    assert (pooled.speed_quantiles_m_s[1], each.speed_quantiles_m_s[1]) == pytest.approx((2.0, 10.0), rel=0.2)
+    assert "Pooled over people" in pooled.notes[0]
+    assert "Per person" in each.notes[0]
+    with pytest.raises(InputError, match="no weight 'mean'"):
+        estimate_ways([received], weight="mean")  # type: ignore[arg-type]
+
+
+def test_a_path_is_as_plain_as_its_uncertainty_allows() -> None:
+    """Wiggles smaller than the ruler are gone, what is larger stays, and every trip keeps its ends."""
+    at = np.arange(100.0)
+    far = np.column_stack([10.0 * np.minimum(at, 50), 10.0 * np.maximum(at - 50, 0) + 6.0 * (-1) ** at])
+    drawn = far + np.random.default_rng(0).normal(0, 10.0, (30, 100, 2))
+    trips = (at >= 50).astype(np.int64)
+    plain = plainest_path(at, far, drawn, trips)
+    length = float(np.linalg.norm(np.diff(plain, axis=0), axis=1).sum())
+    assert length == pytest.approx(1000, rel=0.05)
+    assert np.linalg.norm(np.diff(far, axis=0), axis=1).sum() > 1.15 * length
+    assert plain[[0, 49, 50, 99]] == pytest.approx(far[[0, 49, 50, 99]])

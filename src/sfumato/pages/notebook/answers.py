@@ -18,13 +18,13 @@ from sfumato.tracks.answers.answer_files import MOST_OUTLINES
 from sfumato.tracks.answers.flows.pair_shares import Flows
 from sfumato.tracks.answers.intervals import OverPeople
 from sfumato.tracks.answers.ways.displacement import Displacements
-from sfumato.tracks.answers.ways.drawn_ways import QUANTILES, MovingAnswer, Ways
+from sfumato.tracks.answers.ways.drawn_ways import QUANTILES, Ways
+from sfumato.tracks.answers.ways.how_people_move import DISTRIBUTION_OF, MovingAnswer
 from sfumato.tracks.answers.ways.live import LiveTracks
 from sfumato.tracks.answers.ways.smooth_tracks import SmoothTracks
 
 _MOST_BARS = 20
 MODEL = "Mostly the model: the release tells too little of the way for these numbers."
-_DISTRIBUTIONS = {"distances": "trip_length_m", "speeds": "speed_m_s", "stays": "stay_s"}
 
 
 def _on_map(found: EstimatedMap | Flows, original: bool) -> Sheet:
@@ -80,7 +80,7 @@ def _ways(found: Ways, original: bool) -> Sheet:
 
 
 def _answer(found: MovingAnswer, original: bool) -> Sheet:
-    name = _DISTRIBUTIONS[found.question]
+    name = DISTRIBUTION_OF[found.question]
     parts = [_quantiles(name, found.ways.distributions()[name])]
     if found.squares is not None:
         parts.append(_squares(found.squares))

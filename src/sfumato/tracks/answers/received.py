@@ -73,6 +73,11 @@ class NoiseLaw:
         """ρ(d) of the noise of one coordinate at two moments d seconds apart (1 at the same moment)."""
         return np.asarray(self.kernel(lags_s)) / self.kernel.variance_m2
 
+    def between_m(self, lags_s: npt.ArrayLike) -> FloatArray:
+        """How far noise and snapping move two points so many seconds apart against one another, per coordinate."""
+        apart = 2.0 * self.kernel.variance_m2 * (1.0 - self.correlation(lags_s)) + self.snap_m**2 / 6
+        return np.asarray(np.sqrt(np.maximum(apart, 0.0)))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Received:

@@ -20,12 +20,9 @@ from sfumato.tracks.answers.answer_files import check_ending, write_answer
 from sfumato.tracks.answers.intervals import OverPeople
 from sfumato.tracks.answers.received import receive_each
 from sfumato.tracks.answers.ways.displacement import Displacements
-from sfumato.tracks.answers.ways.drawn_ways import (
-    QUANTILES,
-    STAY_RADIUS_M,
-    STAY_S,
+from sfumato.tracks.answers.ways.drawn_ways import QUANTILES, STAY_RADIUS_M, STAY_S, Ways
+from sfumato.tracks.answers.ways.how_people_move import (
     MovingAnswer,
-    Ways,
     estimate_distances,
     estimate_speeds,
     estimate_stays,
@@ -33,7 +30,16 @@ from sfumato.tracks.answers.ways.drawn_ways import (
 
 
 @dataclass(frozen=True, slots=True)
-class DistancesQuestion(Question):
+class WaysQuestion(Question):
+    """How people move."""
+
+    weight: str = typer.Option(
+        "pooled", help="'pooled': whoever recorded more counts more; 'per-person': everybody counts the same."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DistancesQuestion(WaysQuestion):
     """How far."""
 
     lags: str = typer.Option("1min,10min,1h", help="Times between two points whose distance is squared.")
@@ -44,7 +50,7 @@ def distances(asked: DistancesQuestion) -> None:
     answer_ways("distances", asked, lags_s=[duration_s(lag) for lag in asked.lags.split(",")])
 
 
-def answer_ways(question: str, asked: Question, **wishes: Sequence[float]) -> None:
+def answer_ways(question: str, asked: WaysQuestion, **wishes: Sequence[float]) -> None:
     """How far, how fast, how many stays."""
     check_ending(asked.output)
     received = receive_each(asked.release, asked.certificate)
@@ -55,6 +61,7 @@ def answer_ways(question: str, asked: Question, **wishes: Sequence[float]) -> No
             **wishes,
             confidence=asked.confidence,
             each_release_a_person=asked.each_file_a_person,
+            weight=asked.weight,
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )
     squares, ways = answer.squares, answer.ways
@@ -92,27 +99,30 @@ def _squares(found: Displacements) -> list[str]:
     return [*rows, _row("squared radius of gyration of a track", found.gyration_m2, "km²", 1e6)]
 
 
-def _spread(label: str, found: tuple[OverPeople, ...], unit: str, scale: float = 1.0) -> list[str]:
-    return [_row(f"{100 * q:g} % of {label} under", one, unit, scale) for q, one in zip(QUANTILES, found, strict=True)]
+def _spread(label: str, ways: Ways, name: str, unit: str, scale: float = 1.0) -> list[str]:
+    return [
+        _row(f"{100 * q:g} % of {label} under", one, unit, scale) + "  (mostly the model)" * model
+        for q, one, model in zip(QUANTILES, ways.distributions()[name], ways.models(name), strict=True)
+    ]
 
 
 def _distances(ways: Ways) -> list[str]:
     return [
         f"  total length {format_length(ways.total_length_m)}",
         _row("length of a trip", ways.trip_length_m, "km", 1e3),
-        *_spread("trips", ways.trip_length_quantiles_m, "km", 1e3),
+        *_spread("trips", ways, "trip_length_m", "km", 1e3),
     ]
 
 
 def _speeds(ways: Ways) -> list[str]:
     rows = [_row("speed, length over time without pauses", ways.speed_m_s, "m/s"), "  slower than, of the time:"]
-    return [*rows, *_spread("the time", ways.speed_quantiles, "m/s")]
+    return [*rows, *_spread("the time", ways, "speed_m_s", "m/s")]
 
 
 def _stays(ways: Ways) -> list[str]:
     what = f"A stay is at least {format_duration(STAY_S)} within {format_length(STAY_RADIUS_M)} of where it began."
     rows = [_row("stays a day", ways.stays_per_day, ""), _row("share of the time in stays", ways.stay_share, "")]
-    return [*rows, *_spread("stays", ways.stay_quantiles_s, "min", 60.0), what]
+    return [*rows, *_spread("stays", ways, "stay_s", "min", 60.0), what]
 
 
 WAYS: dict[str, tuple[str, Callable[..., None]]] = {
@@ -123,12 +133,12 @@ WAYS: dict[str, tuple[str, Callable[..., None]]] = {
     "speeds": (
         "How fast, from paths drawn given the release. Says when the answer is mostly the model: where the "
         "release tells less than half of the squared steps, or less than four fifths of the length.",
-        command_of(Question, partial(answer_ways, "speeds")),
+        command_of(WaysQuestion, partial(answer_ways, "speeds")),
     ),
     "stays": (
         "How many stays and how long (at least five minutes within 200 m of where it began), from paths drawn "
         "given the release. Says when the answer is mostly the model.",
-        command_of(Question, partial(answer_ways, "stays")),
+        command_of(WaysQuestion, partial(answer_ways, "stays")),
     ),
 }
 _LINES = {"distances": _distances, "speeds": _speeds, "stays": _stays}

@@ -77,10 +77,11 @@ class Travel:
             note = f"not corrected: {error.what.rstrip('.')}"
             return replace(rows[0], note=note), replace(rows[1], note=note)
         found = ways_over(drawn)
-        model = "mostly the model" if found.mostly_model else ""
         values = (found.total_length_m, true_length), (found.speed_quantiles_m_s[1], true_speed)
+        models = found.mostly_model, found.models("speed_m_s")[1]
         one, two = (
-            replace(row, corrected=_off(*pair), note=row.note or model) for row, pair in zip(rows, values, strict=True)
+            replace(row, corrected=_off(*pair), note=row.note or ("mostly the model" if model else ""))
+            for row, pair, model in zip(rows, values, models, strict=True)
         )
         return replace(one, sampling=self._sampling(chosen, cut, drawn)), two
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from sfumato.base.arrays import FloatArray, evenly
+from sfumato.base.arrays import FloatArray, IntArray, evenly
 from sfumato.base.errors import InputError
 from sfumato.base.randomness import Randomness
 from sfumato.tracks.priors.kernels import Constant, Kernel, Matern32, Matern52
@@ -109,6 +109,33 @@ def possible_paths(
     rest = np.tile(release_m - centre, (1, draws)) - other
     drawn = own + smooth(times_s, rest, prior=movement.prior, noise=noise).mean_m + np.tile(centre, draws)
     return np.ascontiguousarray(drawn.reshape(len(times_s), draws, 2).transpose(1, 0, 2))
+
+
+def first_outside(path_m: FloatArray, segment: IntArray, start: int, radius_m: float) -> int:
+    """The next moment farther than this from where the path is at ``start``, or in another segment."""
+    stop = start + 1
+    while True:  # look at 64, 128 ... points ahead: most stays end soon, some are long
+        ahead = slice(stop, stop + max(64, stop - start))
+        out = np.linalg.norm(path_m[ahead] - path_m[start], axis=1) > radius_m
+        out |= segment[ahead] != segment[start]
+        if out.any() or not out.size:
+            return stop + (int(np.argmax(out)) if out.size else 0)
+        stop += out.size
+
+
+def plainest_path(times_s: FloatArray, mean_m: FloatArray, draws_m: FloatArray, segment: IntArray) -> FloatArray:
+    """The likeliest path with straight lines instead of what is smaller than its own uncertainty.
+
+    A new line begins where the path is farther than twice the root mean square of a drawn coordinate from where the
+    last began: the length of a coast by a ruler [Richardson1961]. Turns, stays and wiggles below that are the model's.
+    """
+    ruler = 2.0 * float(np.sqrt(np.mean((draws_m - mean_m) ** 2)))
+    kept = [0]
+    while kept[-1] < len(mean_m) - 1:
+        stop = first_outside(mean_m, segment, kept[-1], ruler)
+        new = stop < len(mean_m) and segment[stop] != segment[kept[-1]]
+        kept += [stop - 1, stop] if new and stop - 1 > kept[-1] else [min(stop, len(mean_m) - 1)]
+    return np.column_stack([np.interp(times_s, times_s[kept], mean_m[kept, axis]) for axis in (0, 1)])
 
 
 def told_by_release(mean_m: FloatArray, draws_m: FloatArray) -> float:
