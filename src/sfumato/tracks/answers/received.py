@@ -30,7 +30,7 @@ from sfumato.base.things.estimated_map import LEAST_PEOPLE
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import count_of
 from sfumato.tracks.certificates.build import ReleasedFiles, Terms, released_of
-from sfumato.tracks.certificates.document import SEAL, find_certificate, with_seal
+from sfumato.tracks.certificates.document import SEAL, file_facts, find_certificate, with_seal
 from sfumato.tracks.certificates.verify import open_release, read_certificate, terms_of
 from sfumato.tracks.io import read_trace, read_traces
 from sfumato.tracks.io.tables.columns import columns_by_person
@@ -102,17 +102,20 @@ def receive(
     *,
     format: str | None = None,
     zone: str | None = None,
+    trip: str | None = None,
 ) -> Received:
     """The release and the law its certificate states; refused where the two do not belong together.
 
-    A release is a file, a folder (of an archive, or of the parts of one table), a table (pandas, polars, Arrow), a
-    trace, or pairs of a person's id and trace. ``zone`` is that of a table's times without one, as it was released.
+    A release is a file, a folder (of an archive, a dataset, or the parts of one table), a table (pandas, polars,
+    Arrow), a trace, or pairs of a person's id and trace. ``zone`` is that of a table's times without one, as it was
+    released; ``trip`` is a table's column of trips, where its name does not say so.
     """
     document = read_certificate(certificate)
     if isinstance(document.get("files"), list):
-        terms, people = _archive(release, document)
+        of_rows = isinstance(document.get("columns"), dict)
+        terms, people = _dataset(release, document, zone) if of_rows else _archive(release, document)
     else:
-        terms, people = open_release(document, _people(release, document, zone), format=format)
+        terms, people = open_release(document, _people(release, document, zone, trip), format=format)
     return received_as(people, terms, simulation=bool(document.get("simulation")))
 
 
@@ -158,7 +161,7 @@ def laws_of(received: Sequence[Received]) -> list[NoiseLaw]:
 
 
 def _people(
-    release: Release, document: Mapping[str, object], zone: str | None = None
+    release: Release, document: Mapping[str, object], zone: str | None, trip: str | None
 ) -> str | Path | Trace | Sequence[tuple[str | None, Trace]]:
     """Tables and folders of their parts read; anything else as it is."""
     if isinstance(release, str | Path):
@@ -171,7 +174,8 @@ def _people(
     else:
         table = as_arrow(release)
     alone = document.get("people") == 1
-    columns = columns_by_person(names_of(table), one_person=alone)  # their trips, too
+    named = {} if trip is None else {"segment": trip}
+    columns = columns_by_person(names_of(table), named, one_person=alone)  # their trips, too
     if alone:
         return [(None, read_trace(table, columns=columns, zone=zone, one_person=True))]
     return list(read_traces(table, columns=columns, zone=zone))
@@ -183,19 +187,43 @@ def names_of(table: object) -> list[str]:
     return [str(name) for name in named]
 
 
-def _archive(release: Release, document: Mapping[str, object]) -> tuple[Terms, list[tuple[str | None, Trace]]]:
-    """One person's files in a folder, against the noise that the archive's certificate states for all of them."""
-    noise = document.get("noise")
+def _sealed(release: Release, document: Mapping[str, object], whose: str) -> tuple[Path, list[dict[str, object]]]:
+    """The folder, and what its certificate lists."""
+    files = document["files"]
     if not isinstance(release, str | Path) or not Path(release).is_dir():
-        raise InputError("The certificate is that of a folder of files.", "Give the folder.")
-    if not isinstance(noise, dict):
-        raise InputError("The files were cut, not blurred: they have no noise to take out.", "Read them as they are.")
+        raise InputError(f"The certificate is that of a {whose}.", "Give the folder.")
     if document.get(SEAL) != with_seal(document)[SEAL]:
         raise VerificationFailed("The certificate's own hash does not fit its content.", "It was changed.")
-    kept, files = document.get("kept"), document["files"]
+    return Path(release), files if isinstance(files, list) else []
+
+
+def _dataset(
+    release: Release, document: Mapping[str, object], zone: str | None
+) -> tuple[Terms, list[tuple[str | None, Trace]]]:
+    """The people of a dataset's parts, each part the file that was certified, columns as the certificate names them."""
+    folder, files = _sealed(release, document, "dataset")
+    noise, named = document.get("noise"), document["columns"]
+    if not isinstance(noise, dict) or not isinstance(named, dict):
+        raise InputError("The rows were cut, not blurred: they have no noise to take out.", "Read them as they are.")
+    for file in files:
+        path = folder / str(file["name"])
+        if not path.is_file() or file_facts(path)["file_sha256"] != file["sha256"]:
+            raise VerificationFailed(f"{file['name']} is missing or not the file that was certified.", "Get it again.")
+    table = pa.concat_tables([pq.ParquetFile(folder / str(file["name"])).read() for file in files])
+    columns = {str(role): str(name) for role, name in named.items()}
+    if "id" in columns:
+        return terms_of(noise), list(read_traces(table, columns=columns, zone=zone))
+    return terms_of(noise), [(None, read_trace(table, columns=columns, zone=zone, one_person=True))]
+
+
+def _archive(release: Release, document: Mapping[str, object]) -> tuple[Terms, list[tuple[str | None, Trace]]]:
+    """One person's files in a folder, against the noise that the archive's certificate states for all of them."""
+    folder, files = _sealed(release, document, "folder of files")
+    noise, kept = document.get("noise"), document.get("kept")
+    if not isinstance(noise, dict):
+        raise InputError("The files were cut, not blurred: they have no noise to take out.", "Read them as they are.")
     fields = tuple(map(str, kept)) if isinstance(kept, list) else ()
-    names = [str(file["name"]) for file in files] if isinstance(files, list) else []
-    traces = [read_trace(Path(release) / name, keep=fields, keep_if_there=True) for name in names]
+    traces = [read_trace(folder / str(file["name"]), keep=fields, keep_if_there=True) for file in files]
     parts = [released_of([(None, trace)]) for trace in traces]
     if ReleasedFiles(tuple((one.points, one.digest()) for one in parts)).digest() != noise["release"]["content_sha256"]:
         raise VerificationFailed(
@@ -315,6 +343,11 @@ def largest_share(person: Sequence[int] | IntArray, mass: Sequence[float] | None
 
 
 SEEDED = "A simulation: a release was drawn from a seed, so whoever knows it can take the noise out altogether."
+TRIPS_TOLD = (
+    "A trip is one segment of a track; a table tells trips apart by a column called segment, trip_id, ride ..., or one "
+    "that is named (protect --trip-column NAME, sf.protect(.., trip=NAME), sf.receive(.., trip=NAME))."
+)
+ONE_TRIP = f"Everybody is one trip, from their first point to their last. {TRIPS_TOLD}"
 MOSTLY_ONE = 0.3  # of the points
 PAUSE_S = 3600.0
 
@@ -337,15 +370,12 @@ def crowd_notes(people: int, largest: float, things: str, outside: int) -> list[
 
 
 def pause_notes(received: Sequence[Received]) -> list[str]:
-    """A line where trips have long pauses in them: whoever gave no segments has whole weeks for trips."""
+    """A line where trips have long pauses in them, or everybody is one: no column told trips apart."""
     counts = [count_pauses(trace) for one in received for _, trace in one.people]
     with_pauses, trips = (sum(one[part] for one in counts) for part in (0, 1))
-    if not with_pauses:
-        return []
-    return [
-        f"{with_pauses} of {trips} trips have a pause of more than an hour in them. A trip is one segment of a track; "
-        "a table of people tells trips apart by a column called segment (protect --column segment=NAME)."
-    ]
+    if with_pauses:
+        return [f"{with_pauses} of {trips} trips have a pause of more than an hour in them. {TRIPS_TOLD}"]
+    return [ONE_TRIP] if trips == len(counts) else []
 
 
 def count_pauses(trace: Trace) -> tuple[int, int]:
