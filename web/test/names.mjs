@@ -88,6 +88,21 @@ await context.clearPermissions();
 await page.click("#place");
 await page.waitForSelector("#status.bad");
 found.denied = await page.innerText("#status");
+// Somewhere else now: told, and nothing is drawn; here, but asked about another place: corrected before anything is drawn
+await page.click("#by-hand summary");
+await page.fill("#lat", "48.85");
+await page.fill("#lon", "2.35");
+await page.click("#by-hand button");
+await page.waitForFunction((before) => document.getElementById("status")?.textContent !== before, found.denied);
+found.far = [await page.innerText("#status"), await page.locator("#draw, #send").count()];
+await page.click("#by-hand summary");
+await context.grantPermissions(["geolocation"], { origin: url });
+await context.setGeolocation({ latitude: 47.2, longitude: -1.55 });
+await page.click("#place");
+await page.waitForSelector("#draw");
+found.now = await page.innerText("#status");
+await page.click("#other-place");
+found.corrected = [await page.innerText("#status"), await page.locator("#draw, #send").count()];
 await page.fill("#name", "Pitcairn");
 await page.press("#name", "Enter");
 found.notHere = await page.innerText("#status");
@@ -103,9 +118,20 @@ await look(1280, "light");
 await picture("found-light");
 await page.click("#draw");
 await page.waitForSelector("#send");
+found.beforeSending = await page.innerText("#participant");
 found.searchAfter = await page.locator("#find").count();
 await picture("drawn-light");
 await page.click("#send");
 await page.waitForSelector("#send", { state: "detached", timeout: 60000 });
+const closed = await context.request.post(`${url}/api/v1${campaign}/close`, {
+  headers: { Authorization: `Bearer ${token}` },
+  data: {},
+});
+found.closed = (await closed.json()).closed;
+await page.goto(`${url}${campaign}/dashboard`);
+await page.waitForSelector("#map[data-named]");
+found.mapNames = await page.getAttribute("#map", "data-named");
+await page.waitForTimeout(300);
+await picture("map-light");
 await close();
 console.log(JSON.stringify({ ...found, campaign, requests, problems }));

@@ -98,7 +98,7 @@ def test_no_request_goes_to_another_host_and_no_address_depends_on_the_place(
     paths = {urlsplit(one["url"]).path for one in found["requests"] if one["url"].startswith("http")}
     campaign = "/campaigns/town"
     allowed = {campaign, f"{campaign}/dashboard", f"{campaign}/dashboard.json"}
-    allowed |= {f"/api/v1{campaign}/{route}" for route in ("channel", "log", "tickets", "reports")}
+    allowed |= {f"/api/v1{campaign}/{route}" for route in ("channel", "log", "places", "tickets", "reports")}
     maps = {path for path in paths if path.startswith(f"{campaign}/maps/")}
     assert maps <= {f"{campaign}/maps/{cycle}/1.json" for cycle in (1, 2, 3)}, "whole maps, the same for everybody"
     assert {path for path in paths if not path.startswith("/static/")} - maps == allowed

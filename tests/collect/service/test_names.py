@@ -22,7 +22,6 @@ from sfumato.collect.service.operating import gazetteer as gazetteers
 from sfumato.collect.service.operating.gazetteer import Gazetteer, gazetteer
 from sfumato.collect.service.pages import layout
 
-gpd = pytest.importorskip("geopandas")
 NAMES = ("Bellevue", "Dervallières", "Île de Nantes", "Doulon")
 NANTES = {"south": 47.18, "west": -1.64, "north": 47.29, "east": -1.48, "cell_size_m": 1000.0}
 _ROWS = (
@@ -113,7 +112,7 @@ def test_without_the_package_nothing_is_known_and_operators_are_told(
 
 def quarters(crs: int = 4326) -> Any:
     """Four districts of Nantes."""
-    shapely = pytest.importorskip("shapely")
+    gpd, shapely = pytest.importorskip("geopandas"), pytest.importorskip("shapely")
     lat, lon = (47.18, 47.235, 47.29), (-1.60, -1.54, -1.48)
     boxes = [shapely.box(lon[j], lat[i], lon[j + 1], lat[i + 1]) for i in (0, 1) for j in (0, 1)]
     return gpd.GeoDataFrame({"nom": NAMES}, geometry=boxes, crs=4326).to_crs(crs)
@@ -232,10 +231,17 @@ def test_a_blank_map_has_names_to_find_oneself_by_and_nobody_learns_which(tmp_pa
     assert found["standFills"][1] >= 0.99
     assert found["standFills"][2] >= 0.75, "the code fills a phone's screen"
     assert "cherchez-y un nom" in found["denied"]
+    assert "hors" in found["far"][0], "340 km away: the campaign is not about them"
+    assert found["far"][1] == found["corrected"][1] == 0
+    assert "maintenant" in found["now"], "a position answers where somebody is now, and is asked about"
+    assert re.search(r"corrigé", found["now"])
+    assert "corrigé" in found["beforeSending"], "what is sent cannot be corrected"
+    assert [one for one in found["requests"] if one["method"] == "POST" and "/reports" in one["url"]][1:] == []
     assert "n’est pas sur cette carte" in found["notHere"]
     assert "sous la croix" in found["asked"]
     assert found["askedMeanwhile"] == [], "a search on the page asks nobody"
     assert found["searchAfter"] == 0
+    assert (found["closed"], int(found["mapNames"]) > 3) == (True, True), "after 0 minutes; the map has names, too"
     assert found["inaccessible"] == found["operateInaccessible"] == []
     assert not found["wide"]
     assert [one for one in found["problems"] if "409" not in one] == []

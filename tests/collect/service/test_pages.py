@@ -253,6 +253,14 @@ def test_the_dashboard_shows_every_number_and_the_alarm(bundle: bool) -> None:
     assert "Cell 4 is reported too often." in alarmed
 
 
+def test_a_shift_of_less_than_half_a_square_is_told_in_words() -> None:
+    page = dashboard(campaign(), closed(1).model_copy(update={"distortion_m": 0.173}))
+    assert "0.173" not in page
+    assert "0.17 m" not in page
+    assert "most reports name their own square" in page
+    assert "most reports name their own square" not in dashboard(campaign(), closed(1))
+
+
 def test_a_map_without_intervals_is_shown_without_them() -> None:
     shown = dashboard(campaign(), closed(1, intervals=False))
     assert "No interval" in shown

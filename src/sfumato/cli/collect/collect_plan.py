@@ -186,7 +186,7 @@ def _print(plans: list[CampaignPlan], grid: Grid, budget: float, cycle: str, las
     lines = (
         ("exact epsilon per km", "epsilon_per_km", "{:.3f}"),
         ("mutual information, bits", "mutual_information_bits", "{:.2f}"),
-        ("mean displacement, m", "displacement_m", "{:.0f}"),
+        ("mean displacement, m (if below half a cell, most stay)", "displacement_m", "{:.0f}"),
         ("worst two-cell success within 1 km", "two_cell_success", "{:.2f}"),
         ("reports until a device stops", "reports_until_stop", "{}"),
     )

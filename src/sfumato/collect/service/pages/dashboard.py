@@ -18,7 +18,7 @@ from sfumato.collect.service.models.replies import (
     EstimatedCycleView,
 )
 from sfumato.collect.service.pages.district_page import change_section, district_map, district_table
-from sfumato.collect.service.pages.layout import facts, fold, page, rehearsal_note, switch, table
+from sfumato.collect.service.pages.layout import facts, fold, page, rehearsal_note, shift, switch, table
 from sfumato.collect.service.pages.svg_maps import Ground, area_map, grid_map, line_chart, under
 from sfumato.collect.service.pages.words import Words, average_in_words, headline, list_in_words, odds_in_words, words
 
@@ -58,7 +58,7 @@ def dashboard_page(
         parts.append(fold("map-fold", said.say("fold_table"), inside))
         if compared is not None:
             parts.append(fold("changes", said.say("change_title"), change_section(compared, said)))
-        parts.append(fold("numbers", said.say("fold_numbers"), latest_round(last, said)))
+        parts.append(fold("numbers", said.say("fold_numbers"), latest_round(campaign, last, said)))
         parts.append(fold("fakes", said.say("fold_fakes"), fakes(last, said)))
         parts.append(fold("cycles", said.say("fold_rounds"), every_round(history, said)))
     body = f'{rehearsal_note(campaign, said)}<div id="dashboard" data-campaign="{text(name)}">{"".join(parts)}</div>'
@@ -237,7 +237,7 @@ def _exports(campaign: CampaignView, kept: str, said: Words) -> str:
     return f'<p id="exports">{text(said.say("exports"))} {links}{named} · {report}</p>'
 
 
-def latest_round(last: ClosedCycleView, said: Words) -> str:
+def latest_round(about: CampaignView, last: ClosedCycleView, said: Words) -> str:
     """The latest round's numbers, each with what it means."""
     moved = last.emd_to_previous_m
     promised = said.say("fact_level_about", level=said.number(last.two_beta_per_km, 4))
@@ -247,7 +247,7 @@ def latest_round(last: ClosedCycleView, said: Words) -> str:
         (said.say("col_reports"), said.count(last.reports), said.say("when_round", round=last.cycle)),
         (said.say("fact_level"), _level(last, said), promised),
         (said.say("fact_information"), information, said.say("fact_information_about")),
-        (said.say("fact_distortion"), said.length(last.distortion_m), said.say("fact_distortion_about")),
+        (said.say("fact_distortion"), shift(last.distortion_m, about, said), said.say("fact_distortion_about")),
         (said.say("fact_moved"), "–" if moved is None else said.length(moved), said.say("fact_moved_about")),
         (said.say("fact_residual"), chance, said.say("fact_residual_about")),
     ]
@@ -278,7 +278,7 @@ def every_round(history: Sequence[ClosedCycleView], said: Words) -> str:
                 said.number(one.emd_to_previous_m, 4),
                 _level(one, said),
                 said.number(one.mutual_information_nats),
-                said.number(one.distortion_m, 4),
+                "< 1" if one.distortion_m < 1 else said.number(one.distortion_m, 4),
                 said.number(one.residual.p_value, 2),
                 alarm,
                 f"<strong>{text(said.say('left_out_word'))}</strong>" if one.excluded else text(said.say("yes")),

@@ -72,6 +72,12 @@ def switch(address: str, said: Words) -> str:
     return f'<span class="languages" role="group" aria-label="{text(said.say("nav_languages"))}">{items}</span>'
 
 
+def shift(moved_m: float, campaign: CampaignView, said: Words) -> str:
+    """How far reports are moved; whoever moves, moves by a square: less than half of one on average is mostly none."""
+    square = min(campaign.grid.cell_height, campaign.grid.cell_width)
+    return said.say("displacement_most") if 2 * moved_m < square else said.length(moved_m)
+
+
 def rehearsal_note(campaign: CampaignView, said: Words) -> str:
     """What stands above everything of a campaign that is only tried out; nothing above the others."""
     told = f'<p class="alarm" role="note"><strong>{text(said.say("rehearsal"))}</strong></p>'

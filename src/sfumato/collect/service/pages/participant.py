@@ -17,7 +17,7 @@ from sfumato.base.things.grid import Grid
 from sfumato.collect.client.reveals import Reveals, reveals
 from sfumato.collect.service.models.kept import PublishedChannel
 from sfumato.collect.service.models.replies import CampaignView
-from sfumato.collect.service.pages.layout import facts, fold, has_bundle, page, rehearsal_note, switch
+from sfumato.collect.service.pages.layout import facts, fold, has_bundle, page, rehearsal_note, shift, switch
 from sfumato.collect.service.pages.svg_maps import Ground, grid_map, under
 from sfumato.collect.service.pages.words import Words, together_in_words, words
 
@@ -118,18 +118,12 @@ def _numbers(campaign: CampaignView, told: Reveals | None, said: Words) -> str:
     items = [
         (said.say("level"), said.number(exact, 4), kind),
         (said.say("promised"), said.number(campaign.two_beta_per_km, 4), said.say("promised_about")),
-        (said.say("displacement"), _shift(campaign, said), said.say("displacement_about")),
+        (said.say("displacement"), shift(campaign.cycle.distortion_m, campaign, said), said.say("displacement_about")),
     ]
     if told:
         about = said.say("guess_about", distance=said.length(told.two_cell_within_m))
         items.insert(2, (said.say("guess"), said.say("guess_value", count=f"{100 * told.two_cell_success:.0f}"), about))
     return facts(items)
-
-
-def _shift(campaign: CampaignView, said: Words) -> str:
-    """How far reports are moved; whoever moves, moves by a square: less than half of one on average is mostly none."""
-    moved, grid = campaign.cycle.distortion_m, campaign.grid
-    return said.say("displacement_most") if 2 * moved < min(grid.cell_height, grid.cell_width) else said.length(moved)
 
 
 def _in_words(told: Reveals | None, campaign: CampaignView, said: Words) -> str:
