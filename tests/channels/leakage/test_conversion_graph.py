@@ -193,9 +193,19 @@ def test_a_route_prefers_fewer_steps_and_tells_them() -> None:
     assert len(written["steps"]) == 4  # type: ignore[arg-type]
 
 
+def test_without_a_prior_twice_the_bound_follows() -> None:
+    """Ratios to the average report bound ratios to one another twice; and 710 is past the largest e^ε of a double."""
+    for epsilon in (0.5, 710.0):
+        assert convert(epsilon, "lip", "ldp").value == pytest.approx(2 * epsilon)
+    half = Facts(prior=np.array([0.5, 0.3, 0.2]))
+    assert convert(2.0, "lip", "ldp", half).value < 2 * 2.0
+    with pytest.raises(InputError):
+        convert(1.0, "lip", "ldp", Facts(prior=np.array([0.5, 0.5, 0.0])))
+
+
 def test_what_does_not_follow_is_refused_with_what_is_missing() -> None:
-    with pytest.raises(InputError, match="symbols"):
-        convert(1.0, "ldp", "capacity")
+    with pytest.raises(InputError, match="prior"):
+        convert(1.0, "lip", "di")
     with pytest.raises(InputError, match="No theorem"):
         convert(1.0, "guessing_entropy", "ldp")
     for refused in (

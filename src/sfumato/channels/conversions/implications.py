@@ -100,6 +100,8 @@ def _the_same(value: float, _: Facts) -> float:
 
 
 def _lip_to_ldp(value: float, facts: Facts) -> float:
+    if facts.prior is None:
+        return 2.0 * value
     if value > _MOST:  # e^ε is no number, and ln((e^ε - 1 + p)/p) <= ε - ln p
         return value - math.log(facts.smallest)
     return 0.0 if value == 0 else lip_constants.largest_likelihood_ratio(value, _need(facts.prior)).nats
@@ -167,7 +169,7 @@ IMPLICATIONS: tuple[Implication, ...] = (
     Implication("ldp", "lip", "ln(p_min + e^ε (1 − p_min))",
                 lambda v, f: lip_constants.soften(v, f.smallest), True, "Jiang2021", _SUPPORT, _PRIOR),
     Implication("lip", "ldp", "min{2ε, ln((e^ε − 1 + p_min)/p_min)}", _lip_to_ldp, True, "Jiang2021",
-                "every symbol has positive prior; two symbols: the exact binary supremum", _FULL),
+                "every symbol has positive prior (none known: 2ε); two symbols: the binary supremum", ("no zeros",)),
     Implication("ldp", "renyi_ldp", "ln(w e^((α−1)ε) + (1−w) e^(−(α−1)ε))/(α−1), w = e^ε/(1+e^ε)",
                 lambda v, f: bounds.renyi_of_ldp(v, _need(f.order)), True, "Mironov2017",
                 "attained by randomized response", ("order",)),
