@@ -26,7 +26,7 @@ from sfumato.collect.estimation.smooth_map import log_smooth
 from sfumato.collect.estimation.tally import Tally
 from sfumato.collect.estimation.uncertainty import linearise
 from sfumato.collect.grids.sampling import draw_tally
-from sfumato.collect.loop.districts import Districts, change, raw_shares, telling
+from sfumato.collect.loop.districts import Districts, change, plain_shares, raw_shares, telling
 from sfumato.collect.loop.loop import Rules, first_channel
 
 LEVEL, DISTRICTS = 0.95, 12
@@ -92,7 +92,7 @@ def campaign(world: str, people: int, seed: int) -> Counted:
         found[name] = _held(known.low, known.high, which @ true)
         ideal = 2 * ndtri(0.5 + LEVEL / 2) * np.sqrt(best.sums(which, "reporters").variance)
         found[f"{name} width"] = ((known.high - known.low) / ideal).tolist()
-        gone = change(*(raw_shares(which, one, "population", LEVEL) for one in rounds))
+        gone = change(*(plain_shares(which, one, "population", LEVEL) for one in rounds))
         found[f"change of {name}"] = _held(gone.low, gone.high, which @ (second - first))
         ideal = (
             2 * ndtri(0.5 + LEVEL / 2) * np.sqrt(sum(one.sums(which, "population").variance for one in known_rounds))

@@ -1,4 +1,4 @@
-"""The city officer: from a plan to a published map, by the commands of docs/run_a_campaign.md exactly as printed."""
+"""The city officer: from a plan to a published map and a printed report, by the commands of docs/run_a_campaign.md."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import csv
 import json
 import re
 import shlex
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from repository import ROOT
-from walking import Walker, installed, is_kind, looked_at, needs_a_browser, serving
+from walking import CHROMIUM, Walker, installed, is_kind, looked_at, needs_a_browser, serving
 
 pytestmark = [pytest.mark.slow, pytest.mark.service, pytest.mark.xdist_group("city_officer")]
 TUTORIAL = ROOT / "docs" / "run_a_campaign.md"
@@ -25,6 +26,12 @@ def commands(heading: str) -> list[list[str]]:
     )
     blocks = re.findall(r"```\n(.*?)```", section, re.DOTALL)
     return [shlex.split(line) for block in blocks for line in block.splitlines() if line.startswith("sfumato")]
+
+
+def console(heading: str) -> list[list[str]]:
+    """The commands of a console under a heading."""
+    section = TUTORIAL.read_text("utf-8").partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    return [shlex.split(line.removeprefix("$ ")) for line in section.splitlines() if line.startswith("$ sfumato")]
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +88,65 @@ def test_the_pages_are_kind_to_phones_and_screen_readers(officer: tuple[Walker, 
     found = looked_at({**pages, "operate": f"{url}/operate", "home": url}, "city")
     is_kind(found)
     assert "Where do you cycle most?" in found["participant"]["text"]
+
+
+DISTRICTS = ("Bellevue", "Dervallières", "Île de Nantes", "Malakoff")
+
+
+def quarters() -> str:
+    """Four districts of the rectangle that the guide plans, as GeoJSON."""
+    lat, lon = (47.19, 47.235, 47.28), (-1.63, -1.56, -1.49)
+    corners = [(lat[i], lon[j], lat[i + 1], lon[j + 1]) for i in (0, 1) for j in (0, 1)]
+    features = [
+        {
+            "type": "Feature",
+            "properties": {"nom": name},
+            "geometry": {"type": "Polygon", "coordinates": [[[w, s], [e, s], [e, n], [w, n], [w, s]]]},
+        }
+        for name, (s, w, n, e) in zip(DISTRICTS, corners, strict=True)
+    ]
+    return json.dumps({"type": "FeatureCollection", "features": features})
+
+
+def printed(me: Walker, url: str, output: str) -> bytes:
+    """A page as Chromium prints it."""
+    assert CHROMIUM is not None
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer", f"--print-to-pdf={output}"]
+    command = [CHROMIUM, *flags, f"--user-data-dir={me.folder / 'profile'}", url]
+    subprocess.run(command, cwd=me.folder, capture_output=True, timeout=180, check=True)
+    return (me.folder / output).read_bytes()
+
+
+@pytest.mark.browser
+def test_districts_two_groups_of_rounds_and_the_report_on_paper(officer: tuple[Walker, str]) -> None:
+    me, url = officer
+    (me.folder / "quartiers.geojson").write_text(quarters(), "utf-8")
+    plan, create, export, compare = console("Districts, and what changed")
+    told = me.does(*plan)
+    assert "Bellevue" in told
+    assert "it takes about" in told
+    here, key = ["--url", url], ["--token-file", "operator.token"]
+    me.does(*create, "--rehearsal", "--minimum-cycle", "0", "--language", "fr", *here, *key)
+    token = (me.folder / "operator.token").read_text().strip()
+    crowd = ["sfumato", "collect", "crowd", "--campaign", "nantes", "--people", "300", *here]
+    me.does(*crowd, "--city", "paris", "--cycles", "2", SFUMATO_OPERATOR_TOKEN=token)
+    me.does(*crowd, "--city", "sf", SFUMATO_OPERATOR_TOKEN=token)  # elsewhere: the third round is another one
+    me.does(*export, *here)
+    rows = list(csv.DictReader((me.folder / "quartiers.csv").open(encoding="utf-8")))
+    assert {name for row in rows for name in row["district"].split(" + ")} == {*DISTRICTS, ""}
+    assert {row["level"] for row in rows} == {"0.95"}
+    said = me.does(*compare, *here)
+    assert all(name in said for name in DISTRICTS)
+    assert "95 % intervals of each difference" in said
+    for kind in ("html", "svg", "csv"):
+        me.does("sfumato", "campaign", "report", "nantes", "-o", f"report.{kind}", *here)
+    assert '<html lang="fr">' in (me.folder / "report.html").read_text("utf-8")
+    assert (me.folder / "report.csv").read_text("utf-8-sig").count(";") > 20
+    needs_a_browser()
+    paper = printed(me, f"{url}/campaigns/nantes/report", "report.pdf")
+    assert re.search(rb"/MediaBox \[0 0 59[45][0-9.]* 84[12]", paper), "A4"
+    assert 1 <= len(re.findall(rb"/Type /Page\b", paper)) <= 4
+    is_kind(looked_at({"report": f"{url}/campaigns/nantes/report"}, "city"))
 
 
 def test_it_ends_and_the_backup_opens(officer: tuple[Walker, str]) -> None:

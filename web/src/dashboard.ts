@@ -390,7 +390,8 @@ async function redraw(): Promise<void> {
   if (cycle === undefined) return;
   const found = await mapOf(cycle);
   if (asked !== shown) return;
-  now = found;
+  // An average that is no answer is in no view and no table: there is the round itself.
+  now = changed(cycle) && found.own ? { ...found, estimate: found.own, low: null, high: null, areas: null } : found;
   if (changed(cycle) && (view === "areas" || view === "cells")) view = "own";
   offered(cycle);
   draw();

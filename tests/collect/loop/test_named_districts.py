@@ -11,7 +11,7 @@ from sfumato.collect.estimation import Tally, log_smooth
 from sfumato.collect.estimation.uncertainty import linearise
 from sfumato.collect.grids.sampling import draw_tally
 from sfumato.collect.loop import Rules, first_channel
-from sfumato.collect.loop.districts import Districts, Telling, change, mean_of, raw_shares, telling
+from sfumato.collect.loop.districts import Districts, Telling, change, mean_of, plain_shares, raw_shares, telling
 
 GRID = Grid(rows=8, columns=8, cell_height=500.0, cell_width=500.0, unit="m")
 CHANNEL = first_channel(GRID, Rules(beta=0.001, promise="epsilon", max_log_change=None))
@@ -63,13 +63,26 @@ def test_intervals_of_shares_and_of_changes_hold() -> None:
             linear = linearise([tally], log_smooth([tally]).probabilities, "once")
             one = raw_shares(chosen, linear, "reporters", 0.95)
             held.extend((one.low <= chosen @ people / 400) & (chosen @ people / 400 <= one.high))
-            rounds.append(raw_shares(chosen, linear, "population", 0.95))
+            rounds.append(plain_shares(chosen, linear, "population", 0.95))
             everybody += people
         gone = change(mean_of(rounds[:2], [400, 400]), rounds[2])
         true = chosen @ (after - before)
         moved.extend((gone.low <= true) & (true <= gone.high))
     assert np.mean(held) >= 0.93
     assert np.mean(moved) >= 0.93
+
+
+def test_a_change_between_few_people_is_told_in_less_width_than_by_the_intervals_of_each() -> None:
+    chosen, ends = DISTRICTS.chosen, []
+    for seed in (1, 2):
+        people = np.random.default_rng(seed).multinomial(150, np.full(64, 1 / 64))
+        tally = Tally(CHANNEL, draw_tally(CHANNEL, people, rng=seed))
+        linear = linearise([tally], log_smooth([tally]).probabilities, "once")
+        ends.append([make(chosen, linear, "population", 0.95) for make in (plain_shares, raw_shares)])
+    plain, score = (change(*pair) for pair in zip(*ends, strict=True))
+    assert plain.centre == pytest.approx(score.centre)
+    assert np.median((plain.high - plain.low) / (score.high - score.low)) < 0.98
+    assert plain.high - plain.centre == pytest.approx(plain.centre - plain.low)
 
 
 def test_districts_without_a_square_are_refused_by_name() -> None:

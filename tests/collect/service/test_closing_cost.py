@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 import pytest
-from collector_harness import CollectorProcess, close, create, crowd, report_body, send, ticket
+from collector_harness import CollectorProcess, client, close, create, crowd, fill, report_body, send, ticket
 
 from sfumato.collect.loop.loop import Rules, first_channel, next_channel
 from sfumato.collect.service.models.bodies import CampaignRequest
@@ -23,7 +23,7 @@ _SCRIPT = """
 import asyncio, json, resource, sys
 sys.path[:0] = sys.argv[1].split(":")
 from test_closing_cost import in_child, task
-made = task(int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))
+made = task(*map(int, sys.argv[2:]))
 found = asyncio.run(in_child(made))
 used = resource.getrusage(resource.RUSAGE_CHILDREN)
 print(json.dumps({"seconds": used.ru_utime + used.ru_stime, "megabytes": used.ru_maxrss / 1024,
@@ -31,7 +31,7 @@ print(json.dumps({"seconds": used.ru_utime + used.ru_stime, "megabytes": used.ru
 """
 
 
-def task(rows: int, columns: int, cycles: int) -> EstimateTask:
+def task(rows: int, columns: int, cycles: int, districts: int = 0) -> EstimateTask:
     """A campaign whose channel follows the map, so that every cycle has its own: the dearest kind to close."""
     side_deg = 500 / 111_194
     request = CampaignRequest.model_validate(
@@ -47,6 +47,7 @@ def task(rows: int, columns: int, cycles: int) -> EstimateTask:
             "beta_per_m": 0.001,
             "promise": "mutual-information",
             "reporting": "every-cycle",
+            **(strips(48.0, 2.0, rows * side_deg, columns * 500 / 74_500, districts) if districts else {}),
         }
     )
     settings = Settings.of()
@@ -72,6 +73,18 @@ def task(rows: int, columns: int, cycles: int) -> EstimateTask:
     return EstimateTask(asked, tuple(counts), truth, settings, 2.0)
 
 
+def strips(south: float, west: float, tall: float, wide: float, count: int) -> dict[str, object]:
+    """So many named districts, five in every row, as a request has them."""
+    down, across = tall / (count // 5), wide / 5
+    features = []
+    for number in range(count):
+        s, w = south + down * (number // 5), west + across * (number % 5)
+        ring = [[w, s], [w + across, s], [w + across, s + down], [w, s + down], [w, s]]
+        shape = {"type": "Polygon", "coordinates": [ring]}
+        features.append({"type": "Feature", "properties": {"name": f"district {number}"}, "geometry": shape})
+    return {"areas": {"type": "FeatureCollection", "features": features}, "name_field": "name"}
+
+
 def _facts():
     from sfumato.collect.service.models.kept import ChannelFacts, LevelPerKm
 
@@ -79,13 +92,13 @@ def _facts():
     return ChannelFacts(epsilon_per_km=level, mutual_information_nats=1.0, distortion_m=500.0)
 
 
-def closing_cost(rows: int, columns: int, cycles: int) -> dict[str, float]:
+def closing_cost(*size: int) -> dict[str, float]:
     """CPU seconds and peak memory of the process that estimates, as the system counts them."""
     from pathlib import Path
 
     here = Path(__file__).parent
     paths = f"{here}:{here.parents[1] / 'helpers'}"
-    command = [sys.executable, "-W", "ignore", "-c", _SCRIPT, paths, str(rows), str(columns), str(cycles)]
+    command = [sys.executable, "-W", "ignore", "-c", _SCRIPT, paths, *map(str, size)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return found
@@ -128,6 +141,33 @@ def test_closing_2450_cells_and_30_cycles_takes_10_seconds_and_500_megabytes() -
     assert cost["megabytes"] <= 500
     # Seconds of the processor, twice the 10 s of a quiet machine: tests share theirs with others.
     assert cost["seconds"] <= 20
+
+
+@pytest.mark.slow
+def test_closing_2500_cells_with_40_districts_takes_10_seconds() -> None:
+    cost = closing_cost(50, 50, 4, 40)
+    print(cost)
+    assert cost["level"] == 0.95
+    # Seconds of the processor, twice the 10 s of a quiet machine, as above.
+    assert cost["seconds"] <= 20
+
+
+@pytest.mark.slow
+def test_the_report_of_2500_cells_and_40_districts_is_made_in_5_seconds(tmp_path) -> None:
+    place = f"sqlite:///{tmp_path}/x.db"
+    grid = {"south": 48.0, "west": 2.0, "north": 48.2246, "east": 2.3350, "cell_size_m": 500.0}
+    with client(place, tick_s=60) as town:
+        about = create(town, "wide", grid=grid, promise="epsilon", reporting="once", **strips(48, 2, 0.2246, 0.335, 40))
+        assert about["cells"] == 2500
+        for cycle in (1, 2):
+            fill(place, np.random.default_rng(cycle).integers(0, 2500, 3000), "wide", cycle=cycle)
+            assert close(town, "wide")
+        began = time.process_time()
+        page = town.get("/campaigns/wide/report").text
+        took = time.process_time() - began
+    print(f"{took:.2f} s")
+    assert page.count("<td>district ") >= 40, "the comparison names all of them"
+    assert took <= 5
 
 
 @pytest.mark.service

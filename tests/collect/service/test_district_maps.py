@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from collections.abc import Iterator
@@ -184,6 +185,17 @@ def test_a_change_is_told_where_there_is_one_and_the_average_is_no_answer_then(v
     assert first < page.index('id="headline"'), "said in the first line"
     assert 'class="calm"' not in page
     assert "moyenne des tours" not in page, "the average is not offered as the answer, nor in the table"
+    cells = list(csv.DictReader(visitor.get("/api/v1/campaigns/nantes/estimate.csv").text.splitlines()))
+    assert {(one["averaged_rounds"], one["low"]) for one in cells} == {("1", "")}, "files are of the round, too"
+    assert all(one["estimate"] == one["this_cycle"] for one in cells)
+    named = list(csv.DictReader(visitor.get("/api/v1/campaigns/nantes/districts.csv").text.splitlines()))
+    assert next(float(one["share"]) for one in named if one["district"] == "Bellevue") > 0.5
+    before = list(csv.DictReader(visitor.get("/api/v1/campaigns/nantes/estimate.csv?cycle=2").text.splitlines()))
+    assert before[0]["averaged_rounds"] == "2", "where nothing had changed yet, the average stays"
+    typed = visitor.get("/campaigns/nantes/report?before=1&after=1", headers={"accept": "text/html"})
+    assert (typed.status_code, "Ces tours ne peuvent pas être comparés" in typed.text) == (200, True)
+    assert visitor.get("/campaigns/nantes/report?before=1&after=1").status_code == 409, "programs are refused"
+    assert "Du tour 1, 2 au tour 3" in visitor.get("/campaigns/nantes/report?before=1,2&after=3").text
     same = visitor.get("/api/v1/campaigns/nantes/compare", params={"before": "1", "after": "1"})
     assert same.status_code == 409
     assert visitor.get("/api/v1/campaigns/nantes/compare?before=1&after=9").status_code == 404
@@ -207,6 +219,9 @@ def test_the_report_has_everything_in_every_language(visitor: TestClient, place:
         assert not re.search(r"\{[a-z_]+\}", page.split("<body>")[1])
         picture = visitor.get("/campaigns/nantes/map.svg", params=asked).text
         assert picture.startswith('<svg xmlns="http://www.w3.org/2000/svg"')
+        assert "Où roulez-vous ?</text>" in picture
+        assert re.search(r"600 .*95 %", picture), "of whom, when and how sure stand in the picture"
+        assert picture.count('y="') > 9, "with what its colours say"
         table = visitor.get("/campaigns/nantes/report.csv", params=asked).content.decode("utf-8")
         first, second = table.splitlines()[:2]
         comma, point = (";", ",") if language != "en" else (",", ".")

@@ -118,6 +118,9 @@ def test_without_a_folder_no_backup_is_made(tmp_path: Path) -> None:
         refused(post(visitor, "backups"), 409, "backup_folder is empty")
 
 
+DAYS = {"en": "2027-06-30", "fr": "30/06/2027", "de": "30.06.2027", "es": "30/06/2027"}
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_notice_is_filled_in_and_leaves_to_the_organiser_what_only_they_know(
     visitor: TestClient, language: str
@@ -133,7 +136,8 @@ def test_a_notice_is_filled_in_and_leaves_to_the_organiser_what_only_they_know(
         minimum_tickets=60,
     )
     page = visitor.get("/campaigns/town/privacy-notice", params={"language": language}).text
-    for words in ("Vélos {x} &lt;b&gt;", "Ville de Lyon", "velo@example.org", "2027-06-30", "60", "500 m", "GDPR"):
+    assert 'href="/static/favicon.svg"' in page
+    for words in ("Vélos {x} &lt;b&gt;", "Ville de Lyon", "velo@example.org", DAYS[language], "60", "500 m", "GDPR"):
         said = {"GDPR": {"en": "GDPR", "fr": "RGPD", "de": "DSGVO", "es": "RGPD"}[language]}.get(words, words)
         assert said in page, said
     assert f'<html lang="{language}">' in page

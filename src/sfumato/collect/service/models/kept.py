@@ -302,8 +302,8 @@ class DistrictFacts(Record):
     """Over all pooled rounds, those together that so many reports cannot tell apart."""
     this_round: tuple[DistrictShare, ...]
     each: tuple[tuple[float, float, float], ...]
-    """Of this round alone, each district by itself: the estimate without smoothing and the ends of its interval, not
-    cut at 0 and 1. Changes are made from these."""
+    """Of this round alone, each district by itself: the estimate without smoothing, and the ends that changes are made
+    from (:func:`~sfumato.collect.loop.districts.plain_shares`), not cut at 0 and 1."""
     target: Literal["reporters", "population"]
     """Whose share ``each`` is: of everybody of whom those who reported are a sample, where each person reports once."""
 

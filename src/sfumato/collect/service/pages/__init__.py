@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from sfumato.collect.service.pages.dashboard import dashboard_page
 from sfumato.collect.service.pages.home import home_page, missing_page, operate_page
-from sfumato.collect.service.pages.paper import Paper, map_file, paper_page, paper_table
+from sfumato.collect.service.pages.map_picture import map_file
+from sfumato.collect.service.pages.paper import Paper, paper_page, paper_table
 from sfumato.collect.service.pages.participant import participant_page
 from sfumato.collect.service.pages.privacy import privacy_notice
 

@@ -3,7 +3,6 @@ the rounds (cycles of the interface) with their numbers and what fake reports co
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -57,10 +56,10 @@ def dashboard_page(
         inside = f'<div id="map-table">{area_table(campaign, history, latest, said)}</div>'
         parts.append(fold("map-fold", said.say("fold_table"), inside))
         if compared is not None:
-            parts.append(fold("changes", said.say("change_title"), change_section(compared, said)))
+            parts.append(fold("changes", said.say("change_title"), change_section(compared, f"{home}/report", said)))
         parts.append(fold("numbers", said.say("fold_numbers"), latest_round(campaign, last, said)))
         parts.append(fold("fakes", said.say("fold_fakes"), fakes(last, said)))
-        parts.append(fold("cycles", said.say("fold_rounds"), every_round(history, said)))
+        parts.append(fold("cycles", said.say("fold_rounds"), every_round(history, campaign.time_zone, said)))
     body = f'{rehearsal_note(campaign, said)}<div id="dashboard" data-campaign="{text(name)}">{"".join(parts)}</div>'
     title = said.say("result_page", title=campaign.title)
     return page(title, body, links=links + switch(f"{home}/dashboard", said), script="dashboard", said=said)
@@ -180,7 +179,7 @@ def area_table(
     if last.districts is not None:
         return district_table(last.districts, _when_of(last, changed, said), said, alone=changed)
     if last.areas is None or changed:
-        return _cells(grid, last, said)
+        return _cells(grid, last, said, alone=changed)
     lat, lon = grid.north_deg or 0.0, grid.west_deg or 0.0
     tall, wide = grid.cell_height_deg or 0.0, grid.cell_width_deg or 0.0
 
@@ -203,7 +202,8 @@ def _interval(cycle: ClosedCycleView, said: Words) -> str:
     return said.say("col_interval", level=f"{100 * cycle.interval_level:.0f} %")
 
 
-def _cells(grid: Grid, cycle: EstimatedCycleView, said: Words) -> str:
+def _cells(grid: Grid, cycle: EstimatedCycleView, said: Words, *, alone: bool) -> str:
+    """The largest squares; ``alone``: in the last round only, where an average is no answer."""
     own = cycle.estimate if cycle.this_cycle is None else cycle.this_cycle
     order = np.argsort(-np.asarray(own), kind="stable")[:_SHOWN_CELLS].tolist()
     lat, lon = grid.centres_deg()
@@ -215,12 +215,12 @@ def _cells(grid: Grid, cycle: EstimatedCycleView, said: Words) -> str:
             where = f"{lat[cell]:.4f}, {lon[cell]:.4f}"
             this = said.percent(None if cycle.this_cycle is None else cycle.this_cycle[cell])
             name = said.say("square_value", cell=cell, row=row, column=column)
-            yield [name, where, this, said.percent(cycle.estimate[cell]), interval]
+            yield [name, where, this, *([] if alone else [said.percent(cycle.estimate[cell]), interval])]
 
     caption = said.say("squares_caption", count=len(order), cells=said.count(grid.cells))
     heads = [said.say(key) for key in ("row_square", "col_centre", "col_this_round")]
     average = average_in_words(cycle, said)
-    heads += [average[0].upper() + average[1:], _interval(cycle, said)]
+    heads += [] if alone else [average[0].upper() + average[1:], _interval(cycle, said)]
     return table(caption, heads, rows(), label=said.say("fold_table"))
 
 
@@ -263,7 +263,7 @@ def fakes(last: ClosedCycleView, said: Words) -> str:
     return f'<p class="soft">{text(said.say("fakes_about"))}</p>{facts(items)}'
 
 
-def every_round(history: Sequence[ClosedCycleView], said: Words) -> str:
+def every_round(history: Sequence[ClosedCycleView], zone: str, said: Words) -> str:
     """Two charts and a table of all rounds shown."""
 
     def rows() -> Iterator[list[str]]:
@@ -273,7 +273,7 @@ def every_round(history: Sequence[ClosedCycleView], said: Words) -> str:
             )
             yield [
                 str(one.cycle),
-                _when(one.closed_at_s),
+                said.moment(one.closed_at_s, zone) if one.closed_at_s else "–",
                 said.count(one.reports),
                 said.number(one.emd_to_previous_m, 4),
                 _level(one, said),
@@ -284,7 +284,7 @@ def every_round(history: Sequence[ClosedCycleView], said: Words) -> str:
                 f"<strong>{text(said.say('left_out_word'))}</strong>" if one.excluded else text(said.say("yes")),
             ]
 
-    heads = [said.say(key) for key in _COLUMNS]
+    heads = [said.say(key, zone=zone) for key in _COLUMNS]
     title = said.say("fold_rounds")
     widths = [(one.cycle, None if one.sharpness is None else one.sharpness.width_m) for one in history]
     charts = line_chart(widths, title=said.say("chart_width"), unit="m", said=said)
@@ -297,7 +297,3 @@ def _level(cycle: ClosedCycleView, said: Words) -> str:
     level = cycle.epsilon_per_km
     upper = said.number(level.upper, 4)
     return upper if level.exact else f"{said.number(level.lower, 4)} – {upper}"
-
-
-def _when(seconds: int | None) -> str:
-    return time.strftime("%Y-%m-%d %H:%M", time.gmtime(seconds)) if seconds else "–"

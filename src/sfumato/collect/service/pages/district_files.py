@@ -19,26 +19,25 @@ from sfumato.collect.service.pages.words import Words
 Row = dict[str, str | int | float | None]
 
 
-def district_rows(number: int, known: DistrictFacts, period: Row) -> list[Row]:
-    """A row for each district, or for several that are not told apart, with its share in round ``number``, too."""
+def district_rows(
+    number: int, known: DistrictFacts, period: Row, *, alone: bool = False, elsewhere: str = ""
+) -> list[Row]:
+    """A row for each district, or for several that are not told apart, with its share in round ``number``, too.
+
+    ``alone``: of that round only, where an average is no answer.
+    """
     of_round = {one.names: one for one in known.this_round}
     rows: list[Row] = []
-    for one in known.average:
-        own = of_round.get(one.names)
-        rows.append(
-            {
-                "district": " + ".join(one.names),
-                "share": one.share,
-                "low": one.low,
-                "high": one.high,
-                "round": number,
-                "round_share": None if own is None else own.share,
-                "round_low": None if own is None else own.low,
-                "round_high": None if own is None else own.high,
-                **period,
-            }
-        )
+    for one in known.this_round if alone else known.average:
+        row: Row = {"district": " + ".join(one.names) or elsewhere, **_between(one, ""), "round": number}
+        rows.append({**row, **({} if alone else _between(of_round.get(one.names), "round_")), **period})
     return rows
+
+
+def _between(one: DistrictShare | None, of: str) -> Row:
+    """A share and the ends of its interval, in columns that begin with ``of``."""
+    names = ("share", "low", "high")
+    return {f"{of}{name}": None if one is None else round(getattr(one, name), 6) for name in names}
 
 
 def csv_bytes(rows: Sequence[Row], language: str = "en", heads: dict[str, str] | None = None) -> bytes:
@@ -131,18 +130,21 @@ def _area(ring: Sequence[Sequence[float]]) -> float:
     return float(np.sum(x[:-1] * y[1:] - x[1:] * y[:-1]))
 
 
-def period_of(rounds: Sequence[ClosedCycleView], zone: str, level: float | None) -> Row:
+def period_of(rounds: Sequence[ClosedCycleView], zone: str, level: float | None, said: Words | None = None) -> Row:
     """How many reported in these rounds, from when until when by the campaign's clock, and the level of intervals."""
+    at = local_time if said is None else said.moment
     opened, closed = min(one.opened_at_s for one in rounds), max(one.closed_at_s or 0 for one in rounds)
     return {
         "reports": sum(one.reports for one in rounds),
-        "from": local_time(opened, zone),
-        "until": local_time(closed, zone),
+        "from": at(opened, zone),
+        "until": at(closed, zone),
         "level": level,
     }
 
 
 def spoken_heads(said: Words) -> dict[str, str]:
     """The heads of the report's table in the reader's language."""
-    keys = {"district": "col_district", "share": "col_share", "round": "col_round", "reports": "col_reports"}
-    return {name: said.say(key) for name, key in keys.items()}
+    keys = ("col_district", "col_share", "col_low", "col_high", "col_round", "col_reports", "col_from", "col_until")
+    heads = {key.removeprefix("col_"): said.say(key) for key in (*keys, "col_level")}
+    own = said.say("col_this_round")
+    return {**heads, **{f"round_{name}": f"{own}: {heads[name]}" for name in ("share", "low", "high")}}

@@ -166,8 +166,8 @@ def _mean(rounds: Sequence[Round]) -> Unclipped:
     return mean_of([Unclipped(*one.T) for one in each], [cycle.reports for cycle, _ in rounds])
 
 
-def change_section(told: ComparisonView, said: Words) -> str:
-    """What changed, district by district, and where no difference can be told."""
+def change_section(told: ComparisonView, address: str, said: Words) -> str:
+    """What changed, district by district, and where no difference can be told; ``address`` compares others."""
     points = said.say("col_difference", level=f"{100 * told.level:g} %")
     heads = [said.say("col_district"), said.say("col_before"), said.say("col_after"), points, said.say("col_told")]
 
@@ -186,7 +186,20 @@ def change_section(told: ComparisonView, said: Words) -> str:
     caption = said.say("change_caption", before=before, after=after)
     whose = said.say(_WHOSE[told.target], count=said.number(len(told.rows) * (1 - told.level), 2))
     listed = table(caption, heads, rows(), label=said.say("change_title"))
-    return f'{listed}<p class="soft">{escape(whose)}</p>'
+    return f'{listed}<p class="soft">{escape(whose)}</p>{choose_rounds(told.before, told.after, address, said)}'
+
+
+def choose_rounds(before: Sequence[int], after: Sequence[int], address: str, said: Words) -> str:
+    """A form that asks for the comparison of other rounds."""
+    fields = "".join(
+        f'<div><label for="{name}">{escape(said.say(key))}</label><input id="{name}" name="{name}" '
+        f'value="{_rounds(rounds, said).replace(" ", "")}" pattern="[0-9]+(,[0-9]+)*" placeholder="1,2" size="8" '
+        f"required></div>"
+        for name, key, rounds in (("before", "compare_before", before), ("after", "compare_after", after))
+    )
+    tongue = f'<input type="hidden" name="language" value="{said.language}">'
+    send = f'<button class="quiet">{escape(said.say("compare"))}</button>'
+    return f'<form class="fields" action="{address}#changes">{fields}{tongue}{send}</form>'
 
 
 def _rounds(rounds: Sequence[int], said: Words) -> str:

@@ -37,9 +37,22 @@ class MapTable:
     columns: dict[str, FloatArray | IntArray | npt.NDArray[np.str_]]
 
     @classmethod
-    def of(cls, asked: Specification, closed: StoredCycle, estimate: StoredEstimate, counts: CellCounts) -> MapTable:
-        """The table of one closed cycle, with what stands beside every cell: how many reported when, and the level."""
-        grid = asked.grid
+    def of(
+        cls,
+        asked: Specification,
+        closed: StoredCycle,
+        estimate: StoredEstimate,
+        counts: CellCounts,
+        *,
+        alone: bool = False,
+    ) -> MapTable:
+        """The table of one closed cycle, with what stands beside every cell: how many reported when, and the level.
+
+        ``alone``: where an average is no answer, the estimate is the cycle's own, which has no intervals.
+        """
+        grid, own = asked.grid, estimate.this_cycle
+        alone = alone and own is not None
+        unknown = np.full(estimate.low.size, np.nan)
         cell = np.arange(grid.rows * grid.columns)
         row, column = np.divmod(cell, grid.columns)
         north = grid.north_deg - row * grid.cell_height_deg
@@ -52,18 +65,18 @@ class MapTable:
             "west": west,
             "north": north,
             "east": west + grid.cell_width_deg,
-            "estimate": estimate.probabilities,
-            "low": estimate.low,
-            "high": estimate.high,
+            "estimate": own if alone and own is not None else estimate.probabilities,
+            "low": unknown if alone else estimate.low,
+            "high": unknown if alone else estimate.high,
             "reports": counts.direct + counts.relayed,
         }
-        if estimate.this_cycle is not None:
-            columns["this_cycle"] = estimate.this_cycle
+        if own is not None:
+            columns["this_cycle"] = own
         if asked.districts:
             columns["district"] = np.array([*(one.name for one in asked.districts), ""])[asked.district_of_cell]
         times = {"from": closed.opened_at_s, "until": closed.closed_at_s or closed.opened_at_s}
         columns["round_reports"] = np.full(cell.size, closed.reports)
-        columns["averaged_rounds"] = np.full(cell.size, estimate.facts.averaged_cycles)
+        columns["averaged_rounds"] = np.full(cell.size, 1 if alone else estimate.facts.averaged_cycles)
         columns |= {name: np.full(cell.size, local_time(at, asked.time_zone)) for name, at in times.items()}
         columns["level"] = np.full(cell.size, estimate.facts.interval_level or np.nan)
         odds = estimate.facts.map_odds

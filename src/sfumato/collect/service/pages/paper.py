@@ -10,24 +10,10 @@ from sfumato.base.drawing.svg import escape as text
 from sfumato.collect.service.models.outlook import ComparisonView
 from sfumato.collect.service.models.replies import ClosedCycleView, DashboardCampaignView, EstimatedCycleView
 from sfumato.collect.service.pages.dashboard import area_table, changed_in, changed_words, drawn_map
-from sfumato.collect.service.pages.district_files import csv_bytes, district_rows, period_of, spoken_heads
-from sfumato.collect.service.pages.district_page import change_section
-from sfumato.collect.service.pages.layout import facts, local_time, page, rehearsal_note, section, switch
+from sfumato.collect.service.pages.district_files import Row, csv_bytes, district_rows, period_of, spoken_heads
+from sfumato.collect.service.pages.district_page import change_section, choose_rounds
+from sfumato.collect.service.pages.layout import facts, page, rehearsal_note, section, switch
 from sfumato.collect.service.pages.words import Words, average_in_words, words
-
-_LIGHT = (
-    "--land:#faf7f2;--card:#fff;--ink:#1f1a15;--soft:#5b5249;--line:#ddd3c6;--sea:#dfe8ee;--paper:#fff;--bad:#a3201a;"
-    "--q0:#f5eee3;--q1:#eeddc4;--q2:#e6c99f;--q3:#dcb17a;--q4:#cf9757;--q5:#bb7c3b;--q6:#a06127;--q7:#824818;--q8:#5f300d"
-)
-_STYLE = (
-    f"svg{{{_LIGHT};font-family:system-ui,sans-serif;background:var(--land)}}"
-    ".told{font-size:3.2px;font-weight:600;text-anchor:middle;dominant-baseline:middle;fill:var(--ink);"
-    "stroke:var(--card);stroke-width:.8;paint-order:stroke}.few{font-size:2.6px;font-weight:400;fill:var(--soft)}"
-    ".district-edge{fill:none;stroke:var(--ink);stroke-width:.35}rect.cell{stroke:var(--paper);stroke-width:.35}"
-    ".doubt{fill:none;stroke:var(--ink)}.locator-sea{fill:var(--sea)}.locator-land{fill:var(--q2)}"
-    ".locator-here{fill:var(--bad)}" + "".join(f".q{one}{{fill:var(--q{one})}}" for one in range(9))
-)
-
 
 _LIMITS = ("paper_not_one", "paper_not_two", "paper_not_three", "paper_not_four")
 
@@ -40,12 +26,19 @@ class Paper:
     history: Sequence[ClosedCycleView]
     latest: EstimatedCycleView
     compared: ComparisonView | None
+    refused: str = ""
+    """Why the rounds that were asked for cannot be compared."""
+
+    @property
+    def changed(self) -> bool:
+        """Whether an average over rounds is no answer."""
+        return changed_in(self.history, self.latest) is not None
 
     @property
     def rounds(self) -> list[ClosedCycleView]:
         """Those that the map shown is of: the last alone where the map has changed."""
         last = self.latest
-        if changed_in(self.history, last) is not None:
+        if self.changed:
             return [one for one in self.history if one.cycle == last.cycle]
         out = set(last.excluded_cycles)
         before = [one for one in self.history if one.cycle <= last.cycle and one.cycle not in out]
@@ -56,24 +49,22 @@ class Paper:
         """Of the intervals."""
         return self.latest.interval_level
 
-    def map(self, said: Words) -> str:
-        """The map as an SVG."""
-        return drawn_map(self.campaign, self.history, self.latest, said)[0]
+    def when(self, said: Words) -> str:
+        """Of which rounds the map is."""
+        last = self.latest
+        return said.say("when_round", round=last.cycle) if self.changed else average_in_words(last, said)
 
-
-def map_file(paper: Paper, said: Words) -> bytes:
-    """The map as an SVG file of its own, with its colours, its title, its dates and the level of its intervals."""
-    drawn = paper.map(said).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" width="1200" ', 1)
-    opening, _, rest = drawn.partition(">")
-    return f"{opening}><style>{_STYLE}</style>{rest}".encode()
+    def period(self, said: Words) -> Row:
+        """How many took part, from when until when, and the level, as they are written in a language."""
+        return period_of(self.rounds, self.campaign.time_zone, self.level, said)
 
 
 def paper_table(paper: Paper, said: Words) -> bytes:
     """The table as a file for spreadsheets: districts, or areas by their corners."""
-    period = period_of(paper.rounds, paper.campaign.time_zone, paper.level)
-    changed = changed_in(paper.history, paper.latest) is not None
-    if paper.latest.districts is not None:
-        rows = district_rows(paper.latest.cycle, paper.latest.districts, period)
+    period, last = paper.period(said), paper.latest
+    if last.districts is not None:
+        elsewhere = said.say("elsewhere")
+        rows = district_rows(last.cycle, last.districts, period, alone=paper.changed, elsewhere=elsewhere)
     else:
         grid = paper.campaign.grid
         rows = [
@@ -87,7 +78,7 @@ def paper_table(paper: Paper, said: Words) -> bytes:
                 "high": one.high,
                 **period,
             }
-            for one in ([] if changed else paper.latest.areas or [])
+            for one in ([] if paper.changed else last.areas or [])
         ]
     return csv_bytes(rows, said.language, spoken_heads(said))
 
@@ -101,24 +92,29 @@ def paper_page(paper: Paper, *, language: str, kept: str, address: str) -> str:
     if last.alarm.raised:
         told = f'<p class="alarm" role="alert">{text(said.say("alarm_raised"))}</p>'
     drawn, legend = drawn_map(campaign, paper.history, last, said)
-    when = average_in_words(last, said) if not changed else said.say("when_round", round=last.cycle)
     parts = [
         f"<h1>{text(campaign.question or campaign.title)}</h1>",
         rehearsal_note(campaign, said),
         _buttons(home, kept, said),
         told,
         facts(_about(paper, said)),
-        f"<h2>{text(said.say('result_title', when=when))}</h2>",
+        f"<h2>{text(said.say('result_title', when=paper.when(said)))}</h2>",
         f'<div class="map paper-map">{drawn}</div><p class="legend">{legend}</p>',
         area_table(campaign, paper.history, last, said),
     ]
     if paper.compared is not None:
-        parts.append(section("changes", said.say("change_title"), change_section(paper.compared, said)))
+        parts.append(
+            section("changes", said.say("change_title"), change_section(paper.compared, f"{home}/report", said))
+        )
+    elif paper.refused:
+        why = said.say("compare_not", why=said.in_language(paper.refused))
+        again = choose_rounds([], [], f"{home}/report", said)
+        parts.append(section("changes", said.say("change_title"), f'<p class="bad">{text(why)}</p>{again}'))
     method = said.say("paper_method_about", level=said.number(campaign.two_beta_per_km))
     parts.append(section("method", said.say("paper_method"), f"<p>{text(method)}</p>"))
     limits = "".join(f"<li>{text(said.say(one))}</li>" for one in _LIMITS)
     parts.append(section("limits", said.say("paper_not"), f"<ul>{limits}</ul>"))
-    made = said.say("paper_made", when=local_time(time.time(), zone), address=address)
+    made = said.say("paper_made", when=said.moment(time.time(), zone), address=address)
     parts.append(f'<p class="soft">{text(made)}</p>')
     title = said.say("paper_title", title=campaign.title)
     links = f'<a href="{home}/dashboard{kept}">{text(said.say("nav_map"))}</a>' + switch(f"{home}/report", said)
@@ -139,7 +135,7 @@ def _buttons(home: str, kept: str, said: Words) -> str:
 
 def _about(paper: Paper, said: Words) -> list[tuple[str, str, str]]:
     campaign, rounds = paper.campaign, paper.rounds
-    period = period_of(rounds, campaign.time_zone, paper.level)
+    period = paper.period(said)
     numbers = ", ".join(str(one.cycle) for one in rounds)
     dates = said.say(
         "paper_dates_about",
@@ -153,9 +149,9 @@ def _about(paper: Paper, said: Words) -> list[tuple[str, str, str]]:
     if campaign.organiser:
         found.append((said.say("paper_organiser"), campaign.organiser, campaign.contact))
     found.append((said.say("paper_dates"), dates, ""))
-    found.append((said.say("paper_people"), reports, said.say("paper_people_about", reports=reports)))
+    found.append((said.say("paper_people"), reports, said.say("paper_people_about")))
     if paper.level is not None:
         level = f"{100 * paper.level:g} %"
-        about = said.say("paper_level_about", level=level, share=f"{100 * paper.level:g}")
+        about = said.say("paper_level_about", share=f"{100 * paper.level:g}")
         found.append((said.say("paper_level"), level, about))
     return found

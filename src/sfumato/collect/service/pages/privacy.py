@@ -5,11 +5,9 @@ It is a page of its own, to be read, printed or saved; what only the organiser k
 
 from __future__ import annotations
 
-from datetime import datetime
 from functools import lru_cache
 from importlib.resources import files
 from typing import Literal
-from zoneinfo import ZoneInfo
 
 from sfumato.base.drawing.svg import escape as text
 from sfumato.collect.service.models.kept import NOTICE_FIELDS, MapOddsFacts, Record
@@ -22,7 +20,8 @@ _NOTICES = files("sfumato.collect.service.pages") / "notices"
 _STYLE = """:root{color-scheme:light dark}body{max-width:44rem;margin:2rem auto;padding:0 1rem;font:1rem/1.55 system-ui,
 -apple-system,"Segoe UI",Roboto,sans-serif;overflow-wrap:anywhere}
 h1{font-size:1.6rem;line-height:1.25}h2{font-size:1.1rem;
-margin-bottom:.25rem}p,ul{margin-top:.25rem}@media print{body{margin:0;font-size:11pt}}"""
+margin-bottom:.25rem}a{color:light-dark(#7a3d12,#f0a35e)}
+p,ul{margin-top:.25rem}@media print{body{margin:0;font-size:11pt}}"""
 
 
 def privacy_notice(
@@ -46,6 +45,7 @@ def privacy_notice(
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{text(campaign.title)}</title>
+<link rel="icon" type="image/svg+xml" href="/static/favicon.svg">
 <style>{_STYLE}</style>
 </head>
 <body><main>
@@ -82,18 +82,13 @@ def _filling(language: NoticeLanguage) -> Filling:
     return Filling.model_validate_json((_NOTICES / f"{language}.json").read_text(encoding="utf-8"))
 
 
-def last_day(ends_at_s: int, time_zone: str) -> str:
-    """The last whole day before an end, by a campaign's clock."""
-    return f"{datetime.fromtimestamp(ends_at_s - 1, ZoneInfo(time_zone)):%Y-%m-%d}"
-
-
 def _facts(campaign: CampaignView, language: NoticeLanguage) -> dict[str, str]:
     """What the braces stand for, as HTML."""
     level, said_in = campaign.two_beta_per_km, words(language)
     filling = _filling(language)
     often = filling.often[campaign.reporting].format(epoch=campaign.epoch_cycles)
     often = f"{often} {together_in_words(campaign, said_in)}".strip()
-    end = None if campaign.ends_at_s is None else last_day(campaign.ends_at_s, campaign.time_zone)
+    end, zone = campaign.ends_at_s, campaign.time_zone
     missing = filling.open
     said = {
         "title": campaign.title,
@@ -105,7 +100,7 @@ def _facts(campaign: CampaignView, language: NoticeLanguage) -> dict[str, str]:
         "often": often,
         "tickets": filling.tickets[campaign.reporting],
         "least": said_in.count(campaign.minimum_tickets),
-        "end": end or filling.end,
+        "end": filling.end if end is None else said_in.day(end - 1, zone),
         **{name: getattr(campaign, name).strip() or missing for name in NOTICE_FIELDS},
     }
     return {name: text(value) for name, value in said.items()}

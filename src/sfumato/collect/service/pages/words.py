@@ -10,8 +10,10 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import lru_cache
 from importlib.resources import files
+from zoneinfo import ZoneInfo
 
 from sfumato.accountant.device import DEFAULT_CAP_PER_KM
 from sfumato.base.numbers.odds import MOST_SAID, odds_words
@@ -20,6 +22,8 @@ from sfumato.collect.loop.forecast import factor_words
 from sfumato.collect.service.models.kept import MapOddsFacts, SharpnessFacts
 from sfumato.collect.service.models.replies import CampaignView, ClosedCycleView
 from sfumato.collect.service.sentences import LANGUAGES, in_language, number_in
+
+_DAYS = {"en": "%Y-%m-%d", "fr": "%d/%m/%Y", "de": "%d.%m.%Y", "es": "%d/%m/%Y"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,6 +76,14 @@ class Words:
     def odds(self, value: float) -> str:
         """Odds, rounded against us."""
         return self.say("odds_million") if value > MOST_SAID else self._written(odds_words(value) or "")
+
+    def day(self, seconds: float, zone: str) -> str:
+        """A day by the clock of that zone, as it is written in this language."""
+        return datetime.fromtimestamp(seconds, ZoneInfo(zone)).strftime(_DAYS[self.language])
+
+    def moment(self, seconds: float, zone: str) -> str:
+        """The same with hours and minutes."""
+        return f"{self.day(seconds, zone)} {datetime.fromtimestamp(seconds, ZoneInfo(zone)):%H:%M}"
 
     def duration(self, seconds: float) -> str:
         """A time in words, never one of a unit: 24 hours, not 1 days."""

@@ -185,7 +185,7 @@ def _districts(
     told = named.telling(known, tallies, as_reporting(rules.reporting))
     own = linearise(tallies[-1:], closed.this_cycle.probabilities, "once")
     target: Target = "reporters" if rules.reporting == "every-cycle" else "population"
-    each = named.raw_shares(known.chosen, own, target, level)
+    each = named.plain_shares(known.chosen, own, target, level)
 
     def shares(linear: Linearised) -> tuple[DistrictShare, ...]:
         groups = told.groups(linear.reports)

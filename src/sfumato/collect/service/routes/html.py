@@ -21,6 +21,7 @@ from sfumato.collect.service.pages.words import words
 from sfumato.collect.service.rounds.collector import Collector
 from sfumato.collect.service.routes.common import Name, Responses, Running, ground_of, looks_of, refusals
 from sfumato.collect.service.routes.public import (
+    SHOWN_CYCLES,
     PathNumber,
     Rounds,
     all_campaigns,
@@ -32,7 +33,6 @@ from sfumato.collect.service.sentences import chosen_language
 
 router = APIRouter(tags=["pages"])
 PageNumber = Annotated[int, Path(ge=1, le=999_999, description="A page of a map, from 1.")]
-_SHOWN_CYCLES = 60
 _HTML: Responses = {200: {"content": {"text/html": {}}, "description": "A page."}}
 _SVG: Responses = {200: {"content": {"image/svg+xml": {}}, "description": "The picture."}}
 _CSV: Responses = {200: {"content": {"text/csv": {}}, "description": "The table."}}
@@ -207,9 +207,15 @@ async def _paper(
     if latest is None:
         raise Refused(404, "No round is closed yet: there is nothing to report.")
     sides = (numbers_of(before), numbers_of(after)) if before or after else _last_two(about, closed)
-    compared = await compared_rounds(collector, found, about, *sides)
+    compared, refused = None, ""
+    try:
+        compared = await compared_rounds(collector, found, about, *sides)
+    except Refused as error:
+        if "text/html" not in request.headers.get("accept", ""):
+            raise
+        refused = error.error  # somebody typed these rounds: the page says why, and asks again
     tongue = _tongue(language, found.specification.language, request)
-    return pages.Paper(about, closed, views.estimated_view(found, *latest), compared), tongue
+    return pages.Paper(about, closed, views.estimated_view(found, *latest), compared, refused), tongue
 
 
 def _last_two(about: replies.CampaignView, closed: Sequence[replies.ClosedCycleView]) -> tuple[list[int], list[int]]:
@@ -267,7 +273,7 @@ async def _numbers(
 ) -> tuple[replies.DashboardCampaignView, list[replies.ClosedCycleView]]:
     about = await _about(collector, name)
     campaign = await collector.campaign(name)
-    closed = await collector.store.closed_facts(campaign.id, latest=_SHOWN_CYCLES)
+    closed = await collector.store.closed_facts(campaign.id, latest=SHOWN_CYCLES)
     return about, [views.closed_view(campaign, *pair) for pair in closed]
 
 

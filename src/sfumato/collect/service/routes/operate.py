@@ -244,7 +244,7 @@ def _layer_of(whole: bytes) -> dict[str, object]:
 async def code(request: Request) -> Response:
     """An address as a QR code."""
     asked = await read_body(request, bodies.CodeRequest)
-    svg = await asyncio.to_thread(qr_svg, asked.address, label=f"QR code of {asked.address}")
+    svg = await asyncio.to_thread(qr_svg, asked.address, label=asked.address)
     return respond(replies.CodeAnswer(address=asked.address, svg=svg))
 
 

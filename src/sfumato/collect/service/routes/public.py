@@ -19,6 +19,7 @@ from sfumato.collect.service.models.replies import Refused
 from sfumato.collect.service.operating.gazetteer import gazetteer
 from sfumato.collect.service.pages import answer_views as views
 from sfumato.collect.service.pages import exports
+from sfumato.collect.service.pages.dashboard import changed_in
 from sfumato.collect.service.pages.district_files import csv_bytes, district_geojson, district_rows, period_of
 from sfumato.collect.service.pages.district_page import comparison
 from sfumato.collect.service.rounds.collector import Collector
@@ -48,6 +49,8 @@ Rounds = Annotated[
 ]
 
 _NAMES = 200
+SHOWN_CYCLES = 60
+"""The latest cycles that pages tell of."""
 _FILES: dict[str, tuple[str, Callable[[exports.MapTable], Iterator[bytes]]]] = {
     "csv": ("text/csv; charset=utf-8", exports.to_csv),
     "geojson": ("application/geo+json", exports.to_geojson),
@@ -194,7 +197,8 @@ def _file_route(ending: str) -> Callable[..., Awaitable[Response]]:
         }
         if has_already(request.headers.get("if-none-match", ""), headers["etag"]):
             return Response(status_code=304, headers=headers)
-        pieces = write(exports.MapTable.of(found.specification, closed, estimate, counts))
+        alone = await stands_alone(collector, found, views.closed_view(found, closed, estimate.facts))
+        pieces = write(exports.MapTable.of(found.specification, closed, estimate, counts, alone=alone))
         if "gzip" in request.headers.get("accept-encoding", ""):
             headers["content-encoding"] = "gzip"
             pieces = packed_pieces(pieces)
@@ -261,10 +265,10 @@ async def districts(
     if closed is None or known is None:
         raise Refused(404, "There is no closed cycle with districts.")
     view = views.closed_view(found, closed[0], closed[1].facts)
-    asked = found.specification
-    rows = district_rows(closed[0].number, known, period_of([view], asked.time_zone, known.level))
-    shaped = ending == "geojson"
-    whole = await asyncio.to_thread(district_geojson, asked, rows, known.average) if shaped else csv_bytes(rows)
+    asked, alone = found.specification, await stands_alone(collector, found, view)
+    rows = district_rows(closed[0].number, known, period_of([view], asked.time_zone, known.level), alone=alone)
+    shaped, shown = ending == "geojson", known.this_round if alone else known.average
+    whole = await asyncio.to_thread(district_geojson, asked, rows, shown) if shaped else csv_bytes(rows)
     name = {"content-disposition": f'attachment; filename="{campaign}-districts-{view.cycle}.{ending}"'}
     return Response(whole, media_type=_FILES[ending][0], headers={**name, "cache-control": "no-cache"})
 
@@ -288,6 +292,10 @@ async def places(campaign: Name, collector: Running, request: Request) -> Respon
         return replies.PlacesAnswer(places=known, districts=list(found.districts)).model_dump_json().encode("utf-8")
 
     return await looks_of(request).answer(request, ("places", campaign), stamp, make)
+async def stands_alone(collector: Collector, campaign: Campaign, cycle: replies.ClosedCycleView) -> bool:
+    """Whether a cycle's average is no answer, because the map changed within it: files are of the cycle alone."""
+    closed = await collector.store.closed_facts(campaign.id, latest=SHOWN_CYCLES)
+    return changed_in([views.closed_view(campaign, *pair) for pair in closed], cycle) is not None
 
 
 @readers.get("/health", response_model=replies.StateAnswer, responses=refusals(), tags=["watch"])
