@@ -20,6 +20,7 @@ from sfumato.collect.grids.sampling import draw_tally
 from sfumato.collect.loop.districts import Districts
 from sfumato.collect.service.models.kept import District, Specification
 from sfumato.collect.service.pages.district_files import _polygons
+from sfumato.collect.service.pages.district_page import _short
 from sfumato.collect.service.rounds.signed_offers import channel_from_payload
 
 NANTES = {"south": 47.18, "west": -1.64, "north": 47.29, "east": -1.48, "cell_size_m": 1000.0}
@@ -71,6 +72,13 @@ def round_of(visitor: TestClient, place: str, number: int, weights: dict[str, fl
     counts = draw_tally(offer, places, rng=number)
     fill(place, np.repeat(np.arange(counts.size), counts), "nantes", cycle=number)
     assert close(visitor, "nantes")
+
+
+def test_a_districts_name_is_no_wider_than_it_and_says_how_many_stand_with_it() -> None:
+    assert _short(["Louvre"], 40) == "Louvre"
+    assert _short(["Louvre", "Bourse", "Temple"], 40) == "Louvre + 2"
+    assert _short(["Buttes-Chaumont"], 15) == "Buttes-Ch…"
+    assert len(_short(["Buttes-Chaumont", "Passy"], 15)) <= 10
 
 
 EVEN = dict.fromkeys(NAMES, 1.0)

@@ -19,6 +19,8 @@ from sfumato.collect.service.pages.words import Words
 from sfumato.collect.service.store.records import StoredCycle, StoredEstimate
 
 Round = tuple[StoredCycle, StoredEstimate]
+_LETTER = 1.5
+"""How wide a letter of a district's name is, beside a map 100 wide."""
 _TOLD = {"more": "told_more", "fewer": "told_fewer", "none": "told_none"}
 _WHOSE = {"population": "change_population", "reporters": "change_reporters"}
 
@@ -43,7 +45,8 @@ def district_map(campaign: CampaignView, shown: Sequence[DistrictShare], *, titl
     sizes = np.array([sum(cells for _, cells in runs) for _, runs in named], dtype=np.float64)
     middles = np.array([(one.low + one.high) / 2 for one, _ in named])
     shaded = shades(middles / sizes) if len(named) > 1 else [0]
-    drawn, told = [], []
+    drawn: list[str] = []
+    told: list[str] = []
     for (one, runs), shade, size, middle in zip(named, shaded, sizes.tolist(), middles.tolist(), strict=True):
         within = span(one.low, one.high)
         heard = f"{name_of(one, said)}: {said.say('of_people', span=within)}"
@@ -53,8 +56,8 @@ def district_map(campaign: CampaignView, shown: Sequence[DistrictShare], *, titl
         drawn.append(
             element("path", element("title", escape(heard)), d=boxes, class_=f"cell q{shade}", fill_opacity=opacity)
         )
-        x, y = _middle(grid, runs, w, h)
-        told.append(label(x, y - 1.6, _short(name_of(one, said)), class_="told few"))
+        x, y, width = _middle(grid, runs, w, h)
+        told.insert(0, label(x, y - 1.6, _short(one.names, width), class_="told few"))  # under all numbers
         told.append(label(x, y + 1.6, within, class_="told"))
     of_cell = np.full(grid.cells, -1)
     for number, (_, runs) in enumerate(named):
@@ -75,12 +78,13 @@ def _box(grid: Grid, first: int, cells: int, w: float, h: float) -> str:
     return out
 
 
-def _middle(grid: Grid, runs: Sequence[tuple[int, int]], w: float, h: float) -> tuple[float, float]:
-    """The middle of the longest row that is nearest to the middle of all of them: inside, where districts are bent."""
+def _middle(grid: Grid, runs: Sequence[tuple[int, int]], w: float, h: float) -> tuple[float, float, float]:
+    """The middle of the row nearest to the middle of all of them, inside where districts are bent, and its width."""
     every = np.concatenate([np.arange(first, first + cells) for first, cells in runs])
     rows, columns = np.divmod(every, grid.columns)
     row = rows[np.abs(rows - rows.mean()).argmin()]
-    return float(columns[rows == row].mean() + 0.5) * w, float(row + 0.5) * h
+    across = columns[rows == row]
+    return float(across.mean() + 0.5) * w, float(row + 0.5) * h, across.size * w
 
 
 def _edges(of_cell: FloatArray, w: float, h: float) -> str:
@@ -92,8 +96,11 @@ def _edges(of_cell: FloatArray, w: float, h: float) -> str:
     return "".join(upright + level)
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= 22 else f"{name[:21]}…"
+def _short(names: Sequence[str], width: float) -> str:
+    """The first of the names and how many more there are, no longer than about so wide."""
+    more, most = (f" + {len(names) - 1}" if len(names) > 1 else ""), max(6, int(width / _LETTER))
+    room = max(3, most - len(more))
+    return (names[0] if len(names[0]) <= room else f"{names[0][: room - 1]}…") + more
 
 
 def district_table(facts: DistrictFacts, when: str, said: Words, *, alone: bool = False) -> str:

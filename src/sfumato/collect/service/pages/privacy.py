@@ -20,7 +20,7 @@ _NOTICES = files("sfumato.collect.service.pages") / "notices"
 _STYLE = """:root{color-scheme:light dark}body{max-width:44rem;margin:2rem auto;padding:0 1rem;font:1rem/1.55 system-ui,
 -apple-system,"Segoe UI",Roboto,sans-serif;overflow-wrap:anywhere}
 h1{font-size:1.6rem;line-height:1.25}h2{font-size:1.1rem;
-margin-bottom:.25rem}a{color:light-dark(#7a3d12,#f0a35e)}
+margin-bottom:.25rem}body{background:light-dark(#fff,#16130f)}a{color:light-dark(#7a3d12,#f0a35e)}
 p,ul{margin-top:.25rem}@media print{body{margin:0;font-size:11pt}}"""
 
 
