@@ -292,6 +292,8 @@ async def places(campaign: Name, collector: Running, request: Request) -> Respon
         return replies.PlacesAnswer(places=known, districts=list(found.districts)).model_dump_json().encode("utf-8")
 
     return await looks_of(request).answer(request, ("places", campaign), stamp, make)
+
+
 async def stands_alone(collector: Collector, campaign: Campaign, cycle: replies.ClosedCycleView) -> bool:
     """Whether a cycle's average is no answer, because the map changed within it: files are of the cycle alone."""
     closed = await collector.store.closed_facts(campaign.id, latest=SHOWN_CYCLES)
