@@ -17,6 +17,13 @@ settings.register_profile("search", deadline=None)
 settings.load_profile("ci" if os.environ.get("CI") else "search")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """One file, one worker: what its fixtures made and its loops compiled is there for the next test of the file."""
+    for item in items:
+        if not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The folder of real data; the test skips, and says so, where it is absent."""
