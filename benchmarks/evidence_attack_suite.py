@@ -29,7 +29,7 @@ import pyarrow.parquet as pq
 
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.answers.usefulness.measures import MapsAsked
-from sfumato.tracks.attacks.compare import CompareAsked, cells_to_compare, compared, held_at
+from sfumato.tracks.attacks.compare import CompareAsked, cells_to_compare, held_at, mechanism_row
 from sfumato.tracks.attacks.knows import Knows
 from sfumato.tracks.attacks.outcomes import Finding, attackers_named
 from sfumato.tracks.attacks.practices.registry import MECHANISMS_COMPARED
@@ -224,7 +224,7 @@ def one_cell(cell: tuple[str, str, str, float], most: int) -> tuple[list[dict[st
     """The lines of one world, mechanism and size: what each attacker found, and how wrong answers are."""
     started, (world, name, kind, size) = time.process_time(), cell
     people = _people(world, most)
-    row = compared(people, MECHANISMS_COMPARED[name], kind, size, ASKED)
+    row = mechanism_row(people, MECHANISMS_COMPARED[name], kind, size, ASKED)
     head = {"world": world, "people": len(people), "mechanism": name, "at": row.at}
     lines = []
     for one in row.attempts:

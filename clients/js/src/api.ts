@@ -666,6 +666,12 @@ export interface PlacesAnswer {
   districts: District[];
 }
 
+/** A name, or how it begins; or which places are in a rectangle. In no address, so in no log of a proxy. */
+export interface PlacesRequest {
+  name?: string;
+  within?: { south: number; west: number; north: number; east: number } | null;
+}
+
 /** A plan. */
 export interface PlanAnswer {
   ok: boolean;

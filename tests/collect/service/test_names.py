@@ -103,7 +103,7 @@ def test_without_the_package_nothing_is_known_and_operators_are_told(
     try:
         with client(f"sqlite:///{tmp_path}/x.db") as visitor:
             create(visitor)
-            answer = visitor.get("/api/v1/places?name=Nantes", headers=operator())
+            answer = visitor.post("/api/v1/places", json={"name": "Nantes"}, headers=operator())
             assert (answer.status_code, "no names of places" in answer.text) == (409, True)
             assert visitor.get("/api/v1/campaigns/town/places").json()["places"] == []
     finally:
@@ -136,15 +136,19 @@ def test_a_participants_page_gets_all_names_around_its_area_and_its_districts(fe
 
 def test_only_operators_search_the_world(few: None, tmp_path: Path) -> None:
     with client(f"sqlite:///{tmp_path}/x.db") as visitor:
-        assert visitor.get("/api/v1/places?name=Nantes").status_code == 401
+        assert visitor.post("/api/v1/places", json={"name": "Nantes"}).status_code == 401
 
-        def asked(query: str) -> Any:
-            return visitor.get(f"/api/v1/places?{query}", headers=operator()).json()
+        def asked(**body: object) -> Any:
+            return visitor.post("/api/v1/places", json=body, headers=operator()).json()
 
-        assert [one["name"] for one in asked("name=spring")["places"]] == ["Springfield"]
-        assert asked("name=springfield")["places"][0]["country"] == "US-IL"
-        assert [one["name"] for one in asked("bounds=45,-2,49,5")["places"]][:1] == ["Nantes"]
-        assert asked("bounds=1,2,3")["status"] == asked("bounds=1,2,3,nan")["status"] == 409
+        def inside(*sides: float) -> Any:
+            return asked(within=dict(zip(("south", "west", "north", "east"), sides, strict=True)))
+
+        assert [one["name"] for one in asked(name="spring")["places"]] == ["Springfield"]
+        assert asked(name="springfield")["places"][0]["country"] == "US-IL"
+        assert [one["name"] for one in inside(45, -2, 49, 5)["places"]][:1] == ["Nantes"]
+        assert [one["name"] for one in inside(-18, 179, -16, -179)["places"]][:1] == ["Labasa"]
+        assert asked(within={"south": 1, "west": 2, "north": 3})["status"] == inside(1, 2, 3, 181)["status"] == 422
 
 
 @pytest.mark.slow

@@ -261,7 +261,7 @@ def test_the_dashboard_shows_the_latest_cycles_and_not_every_one_there_ever_was(
         body = report_body(town, "long", ticket=ticket(town, "long", cycle=number))
         assert send(town, body, "long").status_code == 200
         assert close(town, "long")["closed"]
-    monkeypatch.setattr("sfumato.collect.service.routes.html._SHOWN_CYCLES", 2)
+    monkeypatch.setattr("sfumato.collect.service.routes.html.SHOWN_CYCLES", 2)
     shown = town.get("/campaigns/long/dashboard.json").json()["history"]
     assert [cycle["cycle"] for cycle in shown] == [2, 3]
     assert len(town.get("/api/v1/campaigns/long/cycles").json()["history"]) == 3

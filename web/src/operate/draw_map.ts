@@ -133,11 +133,18 @@ export class DrawMap extends GroundMap {
   }
 
   /** The largest places of what is looked at, from this server; where it knows no names, none. */
-  async #name(sides: readonly number[]): Promise<void> {
-    const seen = sides.map((side) => side.toFixed(2)).join(",");
+  async #name([west, south, east, north]: Bounds): Promise<void> {
+    const whole = east - west >= 360;
+    const within = {
+      south: Math.max(south, -90),
+      west: whole ? -180 : near(west, 0),
+      north: Math.min(north, 90),
+      east: whole ? 180 : near(east, 0),
+    };
+    const seen = JSON.stringify(within);
     if (seen === this.#seen) return;
     this.#seen = seen;
-    const found = await ask<PlacesAnswer>(`/api/v1/places?bounds=${seen}`).catch(() => null);
+    const found = await ask<PlacesAnswer>("/api/v1/places", { within }).catch(() => null);
     if (found === null || this.#seen !== seen) return;
     this.places = found.places.map(nameOf);
     this.box.setAttribute("data-named", String(this.places.length));

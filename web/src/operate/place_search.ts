@@ -28,7 +28,7 @@ export function placeSearch(map: DrawMap): HTMLElement[] {
     }
     if (place.value.trim() === "") return;
     try {
-      const { places } = await ask<PlacesAnswer>(`/api/v1/places?name=${encodeURIComponent(place.value.trim())}`);
+      const { places } = await ask<PlacesAnswer>("/api/v1/places", { name: place.value.trim() });
       const [first, ...others] = places;
       if (first === undefined) {
         told.append(element("p", {}, say("place_unknown")));

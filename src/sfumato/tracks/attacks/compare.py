@@ -114,12 +114,12 @@ def compare_mechanisms(
         raise InputError("There is nobody here.", "Give at least one track.")
     rows = []
     for one, kind, size in cells_to_compare(asked):
-        rows.append(compared(people, one, kind, size, asked))
+        rows.append(mechanism_row(people, one, kind, size, asked))
         step()
     return tuple(on_frontier(rows))
 
 
-def compared(people: Originals, one: Mechanism, kind: str, size: float, asked: CompareAsked) -> ComparedMechanism:
+def mechanism_row(people: Originals, one: Mechanism, kind: str, size: float, asked: CompareAsked) -> ComparedMechanism:
     """One row: everybody through one mechanism at one size, attacked, and asked what the original answers."""
     releases, certificate = _released(people, one, kind, size, asked.seed)
     left = [(name, trace, release) for (name, trace), release in zip(people, releases, strict=True)]

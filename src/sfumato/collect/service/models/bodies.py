@@ -67,13 +67,23 @@ class TicketRequest(Request):
     ] = None
 
 
-class GridRequest(Request):
-    """The rectangle a campaign covers and the size of its square cells."""
+class RectangleRequest(Request):
+    """A rectangle on the map, in degrees; it may cross the date line."""
 
     south: Annotated[float, Field(ge=-90, le=90, allow_inf_nan=False)]
     west: Annotated[float, Field(ge=-180, le=180, allow_inf_nan=False)]
     north: Annotated[float, Field(ge=-90, le=90, allow_inf_nan=False)]
     east: Annotated[float, Field(ge=-180, le=180, allow_inf_nan=False)]
+
+    @property
+    def edges(self) -> tuple[float, float, float, float]:
+        """South, west, north, east."""
+        return self.south, self.west, self.north, self.east
+
+
+class GridRequest(RectangleRequest):
+    """The rectangle a campaign covers and the size of its square cells."""
+
     cell_size_m: Annotated[float, Field(ge=1, le=1_000_000, allow_inf_nan=False)]
 
 
@@ -164,6 +174,13 @@ class PlanRequest(Request):
     promise: Promise = DEFAULT_PROMISE
     areas: dict[str, object] | None = None
     name_field: ShortText | None = None
+
+
+class PlacesRequest(Request):
+    """A name, or how it begins; or which places are in a rectangle. In no address, so in no log of a proxy."""
+
+    name: ShortText = ""
+    within: RectangleRequest | None = None
 
 
 class AreasRequest(Request):

@@ -16,7 +16,6 @@ from fastapi import Path as Segment
 from starlette.responses import Response
 
 from sfumato.base.errors import InputError
-from sfumato.base.units import bounds_deg
 from sfumato.collect.qr import qr_svg
 from sfumato.collect.service.door.answers import respond, tongue_of
 from sfumato.collect.service.models import bodies, replies
@@ -201,16 +200,15 @@ async def plan(collector: Running, request: Request) -> Response:
     return respond(replies.PlanAnswer(plan=plan))
 
 
-@router.get("/places", response_model=replies.PlacesAnswer, responses=refusals(401, 409, 422))
-async def places(
-    name: Annotated[str, Query(max_length=100, description="A name, or how it begins.")] = "",
-    bounds: Annotated[str, Query(max_length=100, description="south,west,north,east in degrees, instead.")] = "",
-) -> Response:
+@post(router, "/places", bodies.PlacesRequest, replies.PlacesAnswer, 401)
+async def places(request: Request) -> Response:
     """Where a place is, or which are in a rectangle: from GeoNames on this server; nobody else is asked."""
+    asked = await read_body(request, bodies.PlacesRequest)
     found = await asyncio.to_thread(gazetteer)
     if found is None:
         raise InputError("This server knows no names of places.", "Install them: pip install 'sfumato[service]'.")
-    chosen = found.within(*bounds_deg(bounds), most=_NAMES) if bounds else found.find(name, most=_ANSWERS)
+    sides = asked.within
+    chosen = found.within(*sides.edges, most=_NAMES) if sides else found.find(asked.name, most=_ANSWERS)
     return respond(replies.PlacesAnswer(places=[PlaceView(**one._asdict()) for one in chosen]))
 
 

@@ -104,13 +104,13 @@ Step = Callable[Concatenate[SeenTrack, Told], Found]
 def once(work: Step[Told, Found]) -> Step[Told, Found]:
     """A step that several attackers take of the same track: kept with the track, by what else it was told."""
 
-    def kept(seen: SeenTrack, /, *told: Told.args, **named: Told.kwargs) -> Found:
+    def step(seen: SeenTrack, /, *told: Told.args, **named: Told.kwargs) -> Found:
         key = (work, told, tuple(named.items()))
         if key not in seen.worked_out:
             seen.worked_out[key] = work(seen, *told, **named)
         return cast("Found", seen.worked_out[key])
 
-    return kept
+    return step
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from sfumato.base.arrays import ComplexArray, FloatArray
+from sfumato.base.arrays import FloatArray
 from sfumato.tracks.adversary.releases.moments.likely_path import likeliest_prior
 from sfumato.tracks.adversary.releases.seen import Knowledge, SeenTrack
 from sfumato.tracks.adversary.turning import even_and_odd
@@ -39,20 +39,10 @@ def guess(seen: SeenTrack, told: Knowledge) -> FloatArray | None:
     return out[back]
 
 
-def turning_posterior(
-    times_s: FloatArray, release_m: FloatArray, prior: Scaled, noise: Kernel, rho: float
-) -> tuple[FloatArray, FloatArray, float]:
-    """Posterior mean (n, 2), variance per coordinate (n,), and the log-likelihood of the release up to a constant."""
-    even, odd = even_and_odd(prior, times_s)
-    mean, score, law, factor = _mean_and_score((even, odd), times_s, release_m, noise, rho)
-    left = np.real(np.diag(law) - np.einsum("ij,ji->i", law, cho_solve((factor, True), law)))
-    return mean, 0.5 * left, score
-
-
 def _mean_and_score(
     prior: tuple[FloatArray, FloatArray], times_s: FloatArray, release_m: FloatArray, noise: Kernel, rho: float
-) -> tuple[FloatArray, float, ComplexArray, ComplexArray]:
-    """The mean (n, 2), the log-likelihood, and what the variance is made of."""
+) -> tuple[FloatArray, float]:
+    """The mean (n, 2), and the log-likelihood of the release up to a constant."""
     law = np.asarray(2.0 * (prior[0] + 1j * rho * prior[1]), dtype=np.complex128)
     total = law + 2.0 * noise.covariance(times_s) + 1e-9 * noise.variance_m2 * np.eye(times_s.size)
     factor, _ = cho_factor(total, lower=True)
@@ -60,4 +50,4 @@ def _mean_and_score(
     white = cho_solve((factor, True), z)
     mean = law @ white
     score = -2.0 * float(np.log(np.diag(factor).real).sum()) - float(np.vdot(z, white).real)
-    return np.column_stack([mean.real, mean.imag]), score, law, np.asarray(factor, dtype=np.complex128)
+    return np.column_stack([mean.real, mean.imag]), score
