@@ -35,11 +35,29 @@ function licences() {
   };
 }
 
+/** A page's own words, without those that only the server says. */
+function spokenWords() {
+  const folder = new URL("src/", import.meta.url);
+  const scripts = readdirSync(folder, { recursive: true })
+    .filter((name) => name.endsWith(".ts"))
+    .map((name) => readFileSync(new URL(name, folder), "utf8"))
+    .join("\n");
+  return {
+    name: "spoken-words",
+    enforce: "pre",
+    transform(code, id) {
+      if (!/\/words\/[a-z]{2}\.json$/.test(id)) return null;
+      const said = Object.entries(JSON.parse(code)).filter(([key]) => scripts.includes(`"${key}"`));
+      return { code: JSON.stringify(Object.fromEntries(said)), map: null };
+    },
+  };
+}
+
 // One folder of plain files with fixed names, which the service serves at /static/bundle and the wheel packs.
 export default defineConfig({
   base: "/static/bundle/",
   publicDir: false,
-  plugins: [land(), licences()],
+  plugins: [land(), spokenWords(), licences()],
   build: {
     outDir: "../src/sfumato/collect/service/static/bundle",
     emptyOutDir: true,

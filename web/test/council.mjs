@@ -177,9 +177,14 @@ found.legendOnPaper = await page.evaluate(() =>
     getComputedStyle(one).backgroundImage !== "none",
   ]),
 );
+found.onPaper = await page.evaluate(() =>
+  [...document.querySelectorAll("form, button, nav, footer, .buttons")]
+    .filter((one) => one.getBoundingClientRect().height > 0)
+    .map((one) => one.outerHTML.slice(0, 80)),
+);
+await page.pdf({ path: join(pictures, "report.pdf"), preferCSSPageSize: true });
 await page.emulateMedia({ media: "screen" });
 await page.setViewportSize({ width: 1280, height: 900 });
-await page.pdf({ path: join(pictures, "report.pdf"), preferCSSPageSize: true });
 const files = {};
 for (const selector of ["#png", 'a[href*="map.svg"]', 'a[href*="report.csv"]']) {
   const saved = page.waitForEvent("download");

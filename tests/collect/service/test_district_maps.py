@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import re
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from collector_harness import client, close, create, fill, operator
 from starlette.testclient import TestClient
@@ -168,6 +170,15 @@ def test_shares_of_districts_stand_on_map_table_and_in_every_file(visitor: TestC
     known = Districts.within(Areas.read(quarters(), name_field="nom"), grid).of_cell
     back = Areas.read(shapes, name_field="district").locate(lat, lon)
     assert np.array_equal(back, np.where(known < 0, 4, known)), "the file's shapes are the squares that were counted"
+    table = pq.read_table(io.BytesIO(visitor.get("/api/v1/campaigns/nantes/districts.parquet").content))
+    rows = table.to_pylist()
+    assert [row["district"] for row in rows] == [one["properties"]["district"] for one in shapes["features"]]
+    assert [row["low"] for row in rows] == [one["properties"]["low"] for one in shapes["features"]]
+    shapely = pytest.importorskip("shapely")
+    drawn = [shapely.geometry.shape(one["geometry"]) for one in shapes["features"]]
+    assert all(shapely.from_wkb(row["geometry"]).equals(one) for row, one in zip(rows, drawn, strict=True))
+    about = json.loads(table.schema.metadata[b"geo"])["columns"]["geometry"]
+    assert about["bbox"] == pytest.approx(shapely.MultiPolygon([p for s in drawn for p in s.geoms]).bounds)
     cells = visitor.get("/api/v1/campaigns/nantes/estimate.csv").text.splitlines()
     assert {"district", "from", "until", "level", "round_reports"} < set(cells[0].split(","))
 

@@ -8,6 +8,7 @@ import { ask } from "./session.js";
 import { count, language, say } from "./words.js";
 
 const STAND_MS = 60_000;
+const LONG = 60; // letters of a question on a poster
 
 export async function share(campaign: CampaignView): Promise<HTMLElement[]> {
   const address = `${location.origin}/campaigns/${campaign.name}`;
@@ -68,12 +69,13 @@ async function poster(campaign: CampaignView, address: string, svg: string, head
   const { say: tell } = await tongue(spoken);
   const day = new Intl.DateTimeFormat(spoken, { dateStyle: "long" });
   const last = campaign.ends_at_s ? day.format(campaign.ends_at_s * 1000 - 1) : null;
+  const asked = campaign.question || campaign.title;
   const mark = document.querySelector("header .mark")?.cloneNode(true);
   return element(
     "div",
     { class: "poster", "aria-hidden": "true", lang: spoken },
     ...(campaign.rehearsal ? [element("p", { class: "poster-rehearsal" }, tell("rehearsal"))] : []),
-    element("p", { class: "poster-title" }, campaign.question || campaign.title),
+    element("p", { class: asked.length > LONG ? "poster-title poster-long" : "poster-title" }, asked),
     drawn(svg),
     element("p", {}, address),
     ...(last === null ? [] : [element("p", { class: "poster-dates" }, tell("poster_until", { day: last }))]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -146,6 +147,16 @@ class Areas:
                 near = near[(lat[near] >= low) & (lat[near] <= high)]
                 out[near[one.holds(lat[near], lon[near])]] = number
         return out
+
+
+def wkb(shape: Sequence[Sequence[npt.ArrayLike]]) -> bytes:
+    """Polygons, each of rings of (lon, lat), as little-endian well-known binary."""
+    polygons = [
+        struct.pack("<BII", 1, 3, len(rings))
+        + b"".join(struct.pack("<I", len(np.asarray(ring))) + np.asarray(ring, dtype="<f8").tobytes() for ring in rings)
+        for rings in shape
+    ]
+    return polygons[0] if len(polygons) == 1 else struct.pack("<BII", 1, 6, len(polygons)) + b"".join(polygons)
 
 
 def _fewer_corners(one: Polygon, step_deg: float) -> list[list[list[float]]]:

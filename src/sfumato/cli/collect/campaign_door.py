@@ -64,7 +64,11 @@ class Door:
             advice = "Write it like https://map.example."
             raise InputError("The collector's address is not an http or https URL.", advice)
         headers = {"user-agent": "sfumato", "accept": "application/json"}
-        token = os.environ.get("SFUMATO_OPERATOR_TOKEN", "") if self.token_file is None else _token(self.token_file)
+        token = (
+            os.environ.get("SFUMATO_OPERATOR_TOKEN", "")
+            if self.token_file is None
+            else operators_token(self.token_file)
+        )
         if token:
             headers["authorization"] = f"Bearer {token}"
         data = None
@@ -131,7 +135,8 @@ def _refusal(error: urllib.error.HTTPError) -> InputError:
     return InputError(f"The collector answered {error.code}: {words}")
 
 
-def _token(token_file: str) -> str:
+def operators_token(token_file: str) -> str:
+    """The operator's token, from its file or from the environment."""
     if token_file:
         try:
             return Path(token_file).read_text(encoding="utf-8").strip()

@@ -30,11 +30,11 @@ def export(
     name: Name,
     output: Output,
     cycle: Annotated[int, typer.Option(help="A closed cycle; 0: the latest.")] = 0,
-    districts: Annotated[bool, typer.Option("--districts", help="One row per district (.csv or .geojson).")] = False,
+    districts: Annotated[bool, typer.Option("--districts", help="One row per district.")] = False,
 ) -> None:
     """Write the map as a file, one row per cell, or per district."""
     ending = Path(output).suffix.lstrip(".")
-    known = ("csv", "geojson") if districts else ("csv", "geojson", "parquet", "json")
+    known = ("csv", "geojson", "parquet", *(() if districts else ("json",)))
     if ending not in known:
         choices = f"{', '.join(f'.{one}' for one in known[:-1])} or .{known[-1]}"
         raise InputError(f"There is no export as '{ending}'.", f"Choose {choices}.")

@@ -11,6 +11,7 @@ from rich.table import Table
 from sfumato.accountant.compose import checked_reporting
 from sfumato.base.errors import InputError
 from sfumato.base.progress import progress
+from sfumato.cli.collect.campaign_door import TokenFile, operators_token
 from sfumato.cli.collect.collect_plan import plan_command
 from sfumato.cli.output import AsJson, in_panel, print_json, table_console
 from sfumato.collect.cities import CITIES, City, city_from_csv
@@ -205,6 +206,7 @@ def crowd_command(
             help="The operator's token: to close each cycle, and for any campaign that is no rehearsal.",
         ),
     ] = "",
+    token_file: TokenFile = "",
     json: AsJson = False,
 ) -> None:
     """Drive a real collector with simulated people: real tickets, real reports, real draws.
@@ -216,6 +218,7 @@ def crowd_command(
     """
     home = city_counts(city)
     assert home.grid is not None
+    token = operators_token(token_file) if token_file else token
     if not is_rehearsal(url, campaign or city, token=token):
         typer.echo(
             f"Warning: {campaign or city} is no rehearsal: {people * cycles} simulated reports are counted in it "

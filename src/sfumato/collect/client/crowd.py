@@ -137,7 +137,7 @@ def is_rehearsal(url: str, campaign: str, *, token: str) -> bool:
     if status == 200 and _inside(found, "cycle").get("tickets") is None:
         raise InputError(
             f"{campaign} is a campaign for people: simulated reports would be counted as theirs, for good.",
-            "Rehearse it (sfumato campaign create --rehearsal), or give the operator's --token.",
+            "Rehearse it (sfumato campaign create --rehearsal), or give the operator's --token-file.",
         )
     return False
 

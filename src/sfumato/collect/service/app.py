@@ -12,14 +12,13 @@ from pathlib import Path
 
 from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
-from starlette.staticfiles import StaticFiles
 
 from sfumato.base.errors import SfumatoError
 from sfumato.base.version import __version__
 from sfumato.collect.service.door import answers
 from sfumato.collect.service.door.answers import HotReports
 from sfumato.collect.service.door.guard import Guard, TrustedProxies
-from sfumato.collect.service.door.looks import Looks
+from sfumato.collect.service.door.looks import Looks, PackedFiles
 from sfumato.collect.service.operating.lifecycle import watch_ends
 from sfumato.collect.service.pages.svg_maps import Ground
 from sfumato.collect.service.rounds.collector import Collector
@@ -77,7 +76,7 @@ def create_app(settings: Settings | None = None, *, collector: Collector | None 
         app.include_router(router)
     static = Path(str(files("sfumato.collect.service") / "static"))
     if static.is_dir():
-        app.mount("/static", StaticFiles(directory=static), name="static")
+        app.mount("/static", PackedFiles(directory=static), name="static")
     app.add_middleware(HotReports, collector=running)  # inside what is added after it
     origins = [origin.strip() for origin in chosen.text("cors_origins").split(",") if origin.strip()]
     if origins:

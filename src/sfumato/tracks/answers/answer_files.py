@@ -22,8 +22,9 @@ from sfumato.base.drawing.svg import MapSheet, depth, element, line_data, scale_
 from sfumato.base.drawing.svg import picture as whole_picture
 from sfumato.base.errors import InputError
 from sfumato.base.files import write_text, write_whole
+from sfumato.base.things.areas import wkb
 from sfumato.base.things.estimated_map import MapCells
-from sfumato.tracks.answers.maps.cells import Rings, beside, geometry, line_wkb, outlines, wkb
+from sfumato.tracks.answers.maps.cells import Rings, beside, geometry, line_wkb, outlines
 
 NOTES = "notes"
 NOTED_ROWS = 10_000

@@ -12,14 +12,20 @@ from __future__ import annotations
 import asyncio
 import gzip
 import hashlib
+import os
 import time
 import zlib
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
 
 _FRESH_S = 1.0
 _LARGEST_TOTAL = 64 * 2**20
@@ -79,7 +85,7 @@ class Looks:
         common = {"etag": made.etag, "cache-control": "no-cache", "vary": "accept-encoding", **(headers or {})}
         if has_already(request.headers.get("if-none-match", ""), made.etag):
             return Response(status_code=304, headers=common)
-        if "gzip" in request.headers.get("accept-encoding", ""):
+        if takes_packed(request.headers):
             common["content-encoding"] = "gzip"
             return Response(made.packed, media_type=made.media_type, headers=common)
         return Response(made.plain, media_type=made.media_type, headers=common)
@@ -122,6 +128,42 @@ def _size(made: _Made) -> int:
 
 def _packed(plain: bytes) -> tuple[bytes, str]:
     return gzip.compress(plain, _LEVEL, mtime=0), hashlib.blake2b(plain, digest_size=16).hexdigest()
+
+
+def packed_for(request: Request, answer: Response) -> Response:
+    """An answer made for this request, compressed for who takes that."""
+    answer.headers["vary"] = ", ".join(filter(None, (answer.headers.get("vary"), "accept-encoding")))
+    if takes_packed(request.headers):
+        answer.body = gzip.compress(answer.body, _LEVEL, mtime=0)
+        answer.headers["content-encoding"] = "gzip"
+        answer.headers["content-length"] = str(len(answer.body))
+    return answer
+
+
+def takes_packed(headers: Headers) -> bool:
+    """Whether whoever asks unpacks gzip."""
+    return "gzip" in headers.get("accept-encoding", "")
+
+
+class PackedFiles(StaticFiles):
+    """Files that are sent compressed, each packed once."""
+
+    def file_response(
+        self, full_path: str | os.PathLike[str], stat_result: os.stat_result, scope: Scope, status_code: int = 200
+    ) -> Response:
+        """The file, or 304 for who has it."""
+        plain = super().file_response(full_path, stat_result, scope, status_code)
+        plain.headers["vary"] = "accept-encoding"
+        if plain.status_code != 200 or not takes_packed(Headers(scope=scope)):
+            return plain
+        packed = _packed_file(str(full_path), stat_result.st_mtime_ns)
+        kept = {name: plain.headers[name] for name in ("etag", "last-modified", "vary")}
+        return Response(packed, media_type=plain.media_type, headers={**kept, "content-encoding": "gzip"})
+
+
+@lru_cache(maxsize=256)
+def _packed_file(path: str, _changed_ns: int) -> bytes:
+    return gzip.compress(Path(path).read_bytes(), 9, mtime=0)
 
 
 def packed_pieces(pieces: Iterator[bytes]) -> Iterator[bytes]:

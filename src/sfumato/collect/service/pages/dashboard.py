@@ -232,7 +232,7 @@ def _exports(campaign: CampaignView, kept: str, said: Words) -> str:
     named = ""
     if campaign.districts:
         base = base.replace("/estimate", "/districts")
-        of = " · ".join(f'<a href="{base}{ending}" download>{kind}</a>' for kind, ending in kinds[:2])
+        of = " · ".join(f'<a href="{base}{ending}" download>{kind}</a>' for kind, ending in kinds[:3])
         named = f" {text(said.say('districts_export'))} {of}"
     return f'<p id="exports">{text(said.say("exports"))} {links}{named} · {report}</p>'
 

@@ -8,11 +8,13 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
+import pyarrow as pa
 
 from sfumato.base.arrays import BoolArray
-from sfumato.base.things.areas import Polygon
+from sfumato.base.things.areas import Polygon, wkb
 from sfumato.collect.service.models.kept import DistrictFacts, DistrictShare, Specification
 from sfumato.collect.service.models.replies import ClosedCycleView
+from sfumato.collect.service.pages.exports import geoparquet
 from sfumato.collect.service.pages.layout import local_time
 from sfumato.collect.service.pages.words import Words
 
@@ -56,14 +58,28 @@ def csv_bytes(rows: Sequence[Row], language: str = "en", heads: dict[str, str] |
 
 def district_geojson(asked: Specification, rows: Sequence[Row], shares: Iterable[DistrictShare]) -> bytes:
     """A FeatureCollection of the districts as the map counts them: their squares, put together."""
+    features = [
+        {"type": "Feature", "geometry": {"type": "MultiPolygon", "coordinates": shape}, "properties": row}
+        for row, shape in zip(rows, _shapes(asked, shares), strict=True)
+    ]
+    return json.dumps({"type": "FeatureCollection", "features": features}, allow_nan=False).encode("utf-8")
+
+
+def district_geoparquet(asked: Specification, rows: Sequence[Row], shares: Iterable[DistrictShare]) -> bytes:
+    """The same as GeoParquet."""
+    shapes = list(_shapes(asked, shares))
+    table = pa.Table.from_pylist(list(rows)).append_column("geometry", pa.array(map(wkb, shapes), pa.binary()))
+    corners = np.array([corner for shape in shapes for rings in shape for corner in rings[0]])
+    return geoparquet(table, [*corners.min(axis=0).tolist(), *corners.max(axis=0).tolist()], "Polygon", "MultiPolygon")
+
+
+def _shapes(asked: Specification, shares: Iterable[DistrictShare]) -> Iterator[list[list[list[list[float]]]]]:
+    """The polygons of each."""
     numbers = {one.name: number for number, one in enumerate(asked.districts)}
     of_cell = asked.district_of_cell
-    features = []
-    for row, one in zip(rows, shares, strict=True):
+    for one in shares:
         inside = np.isin(of_cell, [numbers[name] for name in one.names]) if one.names else of_cell < 0
-        shape = {"type": "MultiPolygon", "coordinates": _polygons(asked, inside)}
-        features.append({"type": "Feature", "geometry": shape, "properties": row})
-    return json.dumps({"type": "FeatureCollection", "features": features}, allow_nan=False).encode("utf-8")
+        yield _polygons(asked, inside)
 
 
 def _polygons(asked: Specification, inside: BoolArray) -> list[list[list[list[float]]]]:

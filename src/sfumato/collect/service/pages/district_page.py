@@ -133,7 +133,12 @@ def _ranked(shown: Sequence[DistrictShare]) -> list[DistrictShare]:
 
 
 def _said(one: DistrictShare, said: Words) -> list[str]:
-    return [said.percent(one.share), f"{said.percent(one.low)} – {said.percent(one.high)}"]
+    return [_tenths(one.share, said), f"{_tenths(one.low, said)} – {_tenths(one.high, said)}"]
+
+
+def _tenths(share: float, said: Words) -> str:
+    """A share to a tenth of a percent: no interval of a district is narrower."""
+    return said.percent(round(share, 3))
 
 
 def comparison(campaign: CampaignView, before: Sequence[Round], after: Sequence[Round]) -> ComparisonView:
@@ -183,15 +188,15 @@ def change_section(told: ComparisonView, address: str, said: Words) -> str:
             between = f"{_points(one.low, said)} {said.say('to')} {_points(one.high, said)}"
             yield [
                 escape(one.name),
-                said.percent(one.before),
-                said.percent(one.after),
+                _tenths(one.before, said),
+                _tenths(one.after, said),
                 between,
                 escape(said.say(_TOLD[one.told])),
             ]
 
     before, after = (_rounds(rounds, said) for rounds in (told.before, told.after))
     caption = said.say("change_caption", before=before, after=after)
-    whose = said.say(_WHOSE[told.target], count=said.number(len(told.rows) * (1 - told.level), 2))
+    whose = said.say(_WHOSE[told.target], count=f"{100 * (1 - told.level):.3g}")
     listed = table(caption, heads, rows(), label=said.say("change_title"))
     return f'{listed}<p class="soft">{escape(whose)}</p>{choose_rounds(told.before, told.after, address, said)}'
 
@@ -216,4 +221,4 @@ def _rounds(rounds: Sequence[int], said: Words) -> str:
 def _points(value: float, said: Words) -> str:
     """A difference of shares in points of a percent, with its sign."""
     sign = "+" if value >= 0 else "−"
-    return f"{sign}{said.percent(abs(value)).removesuffix(' %')}"
+    return f"{sign}{_tenths(abs(value), said).removesuffix(' %')}"

@@ -134,12 +134,17 @@ def to_geoparquet(table: MapTable) -> Iterator[bytes]:
     arrays["geometry"] = _wkb(table)
     corners = [float(columns["west"].min()), float(columns["south"].min())]
     corners += [float(columns["east"].max()), float(columns["north"].max())]
-    about = {"encoding": "WKB", "geometry_types": ["Polygon"], "orientation": "counterclockwise", "bbox": corners}
+    yield geoparquet(pa.table(arrays), corners, "Polygon", stated=table.stated)
+
+
+def geoparquet(table: pa.Table, corners: list[float], *kinds: str, stated: str = "") -> bytes:
+    """A table whose last column is WKB as GeoParquet 1.0; ``corners``: west, south, east, north."""
+    about = {"encoding": "WKB", "geometry_types": kinds, "orientation": "counterclockwise", "bbox": corners}
     geo = {"version": "1.0.0", "primary_column": "geometry", "columns": {"geometry": about}}
-    about_file = {b"geo": json.dumps(geo).encode("utf-8"), b"sfumato": table.stated.encode("utf-8")}
     out = io.BytesIO()
-    pq.write_table(pa.table(arrays).replace_schema_metadata(about_file), out)
-    yield out.getvalue()
+    metadata = {b"geo": json.dumps(geo).encode("utf-8"), b"sfumato": stated.encode("utf-8")}
+    pq.write_table(table.replace_schema_metadata(metadata), out)
+    return out.getvalue()
 
 
 def _wkb(table: MapTable) -> pa.Array:

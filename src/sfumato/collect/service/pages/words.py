@@ -23,6 +23,7 @@ from sfumato.collect.service.models.kept import MapOddsFacts, SharpnessFacts
 from sfumato.collect.service.models.replies import CampaignView, ClosedCycleView
 from sfumato.collect.service.sentences import LANGUAGES, in_language, number_in
 
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _DAYS = {"en": "%Y-%m-%d", "fr": "%d/%m/%Y", "de": "%d.%m.%Y", "es": "%d/%m/%Y"}
 
 
@@ -45,11 +46,13 @@ class Words:
         return number_in(english, self.language)
 
     def number(self, value: float | None, digits: int = 3) -> str:
-        """A number as it is written in this language, or a dash for nothing; never in powers of ten above 1."""
+        """A number as it is written in this language, or a dash for nothing; powers of ten only far below 1."""
         if value is None:
             return "–"
         large = abs(float(f"{value:.{digits}g}")) >= 10**digits
-        return self._written(f"{value:,.0f}" if large else f"{value:,.{digits}g}")
+        written, _, tiny = (f"{value:,.0f}" if large else f"{value:,.{digits}g}").partition("e-")
+        power = f"\u00a0·\u00a010⁻{tiny.lstrip('0').translate(_RAISED)}" if tiny else ""
+        return self._written(written) + power
 
     def count(self, value: int) -> str:
         """A whole number, all of its digits."""

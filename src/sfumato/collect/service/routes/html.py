@@ -12,6 +12,7 @@ from starlette.responses import FileResponse, HTMLResponse, Response
 
 from sfumato.collect.service import pages
 from sfumato.collect.service.door.answers import respond
+from sfumato.collect.service.door.looks import packed_for
 from sfumato.collect.service.models import replies
 from sfumato.collect.service.models.replies import Refused
 from sfumato.collect.service.pages import answer_views as views
@@ -48,23 +49,25 @@ async def home(collector: Running, request: Request, language: NoticeLanguage | 
     if len(offers) == 1:
         return await _participant(collector, offers[0].campaign.name, request, language)
     tongue = _tongue(language, "", request)
-    return _page(pages.home_page(await all_campaigns(collector), language=tongue, kept=_kept(language)))
+    return await _page(request, pages.home_page(await all_campaigns(collector), language=tongue, kept=_kept(language)))
 
 
 @router.get("/operate", response_class=Response, responses={**_HTML, **refusals(422)})
 async def operate(request: Request, language: NoticeLanguage | None = None) -> Response:
     """The operator's screens; they ask for the token, and this page knows nothing without it."""
-    return _page(pages.operate_page(ground_of(request), language=_tongue(language, "", request)))
+    return await _page(request, pages.operate_page(ground_of(request), language=_tongue(language, "", request)))
 
 
 @router.get("/campaigns/{campaign}/privacy-notice", response_class=Response, responses={**_HTML, **refusals(404, 422)})
-async def privacy_notice(campaign: Name, collector: Running, language: NoticeLanguage | None = None) -> Response:
+async def privacy_notice(
+    campaign: Name, collector: Running, request: Request, language: NoticeLanguage | None = None
+) -> Response:
     """A privacy notice to complete and publish, filled in with what this campaign does."""
     found = await collector.fresh(campaign)
     view, head = views.campaign_view(*found), await log_head(collector, found[0])
     closed = await collector.store.closed_facts(found[0].id, latest=1)
     odds = closed[-1][1].map_odds if closed else None
-    return _page(pages.privacy_notice(view, language or view.language or "en", head.words, odds))
+    return await _page(request, pages.privacy_notice(view, language or view.language or "en", head.words, odds))
 
 
 @router.get("/index.json", response_model=replies.CampaignsAnswer, responses=refusals())
@@ -167,7 +170,7 @@ async def report(
     drawn = await asyncio.to_thread(
         pages.paper_page, paper, language=tongue, kept=_kept(language), address=str(request.url.replace(query=""))
     )
-    return _page(drawn)
+    return await _page(request, drawn)
 
 
 @router.get("/campaigns/{campaign}/map.svg", response_class=Response, responses={**_SVG, **refusals(404, 422)})
@@ -256,7 +259,9 @@ async def _participant(collector: Collector, name: str, request: Request, langua
     tongue = _tongue(language, campaign.specification.language, request)
     view, ground = views.campaign_view(campaign, cycle), ground_of(request)
     head = (await log_head(collector, campaign)).words
-    return _page(pages.participant_page(view, payload, language=tongue, kept=_kept(language), ground=ground, head=head))
+    return await _page(
+        request, pages.participant_page(view, payload, language=tongue, kept=_kept(language), ground=ground, head=head)
+    )
 
 
 def _tongue(asked: str | None, campaign: str, request: Request) -> str:
@@ -287,5 +292,6 @@ async def _stamp(collector: Collector, name: str) -> tuple[str, str]:
     return about.model_dump_json(), await collector.store.shown_stamp((await collector.campaign(name)).id)
 
 
-def _page(html: str) -> Response:
-    return HTMLResponse(html, headers={"cache-control": "no-store"})
+async def _page(request: Request, html: str) -> Response:
+    answer = HTMLResponse(html, headers={"cache-control": "no-store"})
+    return await asyncio.to_thread(packed_for, request, answer)

@@ -11,7 +11,7 @@ from starlette.responses import Response, StreamingResponse
 
 from sfumato.base.version import __version__
 from sfumato.collect.service.door.answers import respond
-from sfumato.collect.service.door.looks import has_already, packed_pieces
+from sfumato.collect.service.door.looks import has_already, packed_for, packed_pieces, takes_packed
 from sfumato.collect.service.models import replies
 from sfumato.collect.service.models.bodies import ReportRequest, TicketRequest
 from sfumato.collect.service.models.outlook import ComparisonView, PlaceView
@@ -20,7 +20,13 @@ from sfumato.collect.service.operating.gazetteer import gazetteer
 from sfumato.collect.service.pages import answer_views as views
 from sfumato.collect.service.pages import exports
 from sfumato.collect.service.pages.dashboard import changed_in
-from sfumato.collect.service.pages.district_files import csv_bytes, district_geojson, district_rows, period_of
+from sfumato.collect.service.pages.district_files import (
+    csv_bytes,
+    district_geojson,
+    district_geoparquet,
+    district_rows,
+    period_of,
+)
 from sfumato.collect.service.pages.district_page import comparison
 from sfumato.collect.service.rounds.collector import Collector
 from sfumato.collect.service.routes.common import (
@@ -65,11 +71,12 @@ _DISTRICTS: Responses = {
 
 
 @devices.get("/channel", response_model=replies.ChannelAnswer, responses=refusals(404, 409, 422))
-async def channel(campaign: Name, collector: Running) -> Response:
+async def channel(campaign: Name, collector: Running, request: Request) -> Response:
     """The open cycle's channel as signed text: the same for everybody, no ticket needed."""
     offer = await collector.open_offer(campaign)
     found = views.channel_answer(offer.cycle, collector.signer.public_key)
-    return respond(found, headers={"cache-control": "no-cache", "etag": f'"{offer.cycle.version}"'})
+    answer = respond(found, headers={"cache-control": "no-cache", "etag": f'W/"{offer.cycle.version}"'})
+    return packed_for(request, answer)
 
 
 @post(devices, "/tickets", TicketRequest, replies.TicketAnswer, 404)
@@ -199,7 +206,7 @@ def _file_route(ending: str) -> Callable[..., Awaitable[Response]]:
             return Response(status_code=304, headers=headers)
         alone = await stands_alone(collector, found, views.closed_view(found, closed, estimate.facts))
         pieces = write(exports.MapTable.of(found.specification, closed, estimate, counts, alone=alone))
-        if "gzip" in request.headers.get("accept-encoding", ""):
+        if takes_packed(request.headers):
             headers["content-encoding"] = "gzip"
             pieces = packed_pieces(pieces)
         # Made in a thread, piece by piece, as fast as the reader takes them.
@@ -256,7 +263,7 @@ async def compared_rounds(
 
 @readers.get("/api/v1/campaigns/{campaign}/districts.{ending}", response_class=Response, responses=_DISTRICTS)
 async def districts(
-    campaign: Name, ending: Literal["csv", "geojson"], collector: Running, cycle: CycleNumber = None
+    campaign: Name, ending: Literal["csv", "geojson", "parquet"], collector: Running, cycle: CycleNumber = None
 ) -> Response:
     """The districts of a closed cycle's map, one row each, with how many reported, dates and level."""
     found = await collector.campaign(campaign)
@@ -267,8 +274,9 @@ async def districts(
     view = views.closed_view(found, closed[0], closed[1].facts)
     asked, alone = found.specification, await stands_alone(collector, found, view)
     rows = district_rows(closed[0].number, known, period_of([view], asked.time_zone, known.level), alone=alone)
-    shaped, shown = ending == "geojson", known.this_round if alone else known.average
-    whole = await asyncio.to_thread(district_geojson, asked, rows, shown) if shaped else csv_bytes(rows)
+    shown = known.this_round if alone else known.average
+    write = {"csv": lambda: csv_bytes(rows), "geojson": lambda: district_geojson(asked, rows, shown)}.get(ending)
+    whole = await asyncio.to_thread(write or (lambda: district_geoparquet(asked, rows, shown)))
     name = {"content-disposition": f'attachment; filename="{campaign}-districts-{view.cycle}.{ending}"'}
     return Response(whole, media_type=_FILES[ending][0], headers={**name, "cache-control": "no-cache"})
 

@@ -294,16 +294,6 @@ def geometry(shape: list[Rings]) -> dict[str, object]:
     return {"type": "MultiPolygon", "coordinates": coordinates}
 
 
-def wkb(shape: list[Rings]) -> bytes:
-    """The same as little-endian well-known binary."""
-    polygons = [
-        struct.pack("<BII", 1, 3, len(rings))
-        + b"".join(struct.pack("<I", len(ring)) + np.asarray(ring, dtype="<f8").tobytes() for ring in rings)
-        for rings in shape
-    ]
-    return polygons[0] if len(polygons) == 1 else struct.pack("<BII", 1, 6, len(polygons)) + b"".join(polygons)
-
-
 def line_wkb(start: tuple[float, float], end: tuple[float, float]) -> bytes:
     """A line from one (lon, lat) to another; a point where they are the same."""
     if start == end:
