@@ -116,7 +116,7 @@ export class DrawMap extends GroundMap {
       this.lat + by * tall,
     ];
     const [west, south, east, north] = seen(1);
-    if (this.streets === null) void this.#name([south, west, north, east]);
+    if (this.streets === null) void this.#name([west, south, east, north]);
     if (this.#source === null || this.metresPerPixel > COARSEST) return;
     const [scale, had] = [this.metresPerPixel, this.#asked];
     if (had && scale > had.scale / 1.9 && scale < had.scale * 3) {

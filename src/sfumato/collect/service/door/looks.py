@@ -29,7 +29,7 @@ from starlette.types import Scope
 
 _FRESH_S = 1.0
 _LARGEST_TOTAL = 64 * 2**20
-_LEVEL = 5
+_LEVEL = 6
 _APART_S = 0.004
 """How long an answer waits for the one before it while reports are being counted: at most 250 looks a second then."""
 

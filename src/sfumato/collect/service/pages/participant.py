@@ -12,16 +12,18 @@ from functools import lru_cache
 import numpy as np
 
 from sfumato.accountant.device import DEFAULT_CAP_PER_KM
+from sfumato.base.drawing.svg import element
 from sfumato.base.drawing.svg import escape as text
 from sfumato.base.things.grid import Grid
 from sfumato.collect.client.reveals import Reveals, reveals
 from sfumato.collect.service.models.kept import PublishedChannel
 from sfumato.collect.service.models.replies import CampaignView
 from sfumato.collect.service.pages.layout import facts, fold, has_bundle, page, rehearsal_note, shift, switch
-from sfumato.collect.service.pages.svg_maps import Ground, grid_map, under
+from sfumato.collect.service.pages.svg_maps import Ground, in_frame, under
 from sfumato.collect.service.pages.words import Words, together_in_words, words
 
 _LARGEST_REVEALED = 2_500
+_LINES = 120  # of squares, at most, beside one another
 _HIDDEN = 8
 _STATES = {"paused": "paused", "ended": "ended", "archived": "ended"}
 
@@ -52,7 +54,7 @@ def participant_page(
     body = f"""{rehearsal_note(campaign, said)}
 {_asked(campaign, said)}
 {_take_part(campaign, said, waiting=payload is None)}
-<div class="map" id="area"{under(ground)}>{_area_map(grid, payload, said)}</div>
+<div class="map" id="area"{under(ground)}>{_area_map(grid, said)}</div>
 <p class="legend" id="area-legend"></p>
 <div id="folds"></div>
 {fold("reveals", said.say("details_reveals"), _numbers(campaign, told, said) + _in_words(told, campaign, said))}
@@ -95,11 +97,16 @@ python -m sfumato.client THIS-ADDRESS {text(campaign.name)}</code></pre>"""
     )
 
 
-def _area_map(grid: Grid, payload: str | None, said: Words) -> str:
-    published = None if payload is None else PublishedChannel.model_validate_json(payload)
-    weights = (1 / grid.cells,) * grid.cells if published is None else published.output_weights
+def _area_map(grid: Grid, said: Words) -> str:
+    """The area and its squares' lines: what is light to send, whatever their number."""
     about = said.say("map_about", rows=grid.rows, columns=grid.columns)
-    return grid_map(grid, weights, title=said.say("map_title"), about=about, said=said)
+    tall = 100.0 * grid.rows * grid.cell_height / (grid.columns * grid.cell_width)
+    across, along = (range(0, lines + 1, -(-lines // _LINES)) for lines in (grid.columns, grid.rows))
+    lines = [f"M{100 * one / grid.columns:.5g} 0v{tall:.5g}" for one in across]
+    lines += [f"M0 {tall * one / grid.rows:.5g}h100" for one in along]
+    area = element("rect", class_="q1", width=100, height=tall)
+    drawn = [area, element("path", d="".join(lines), class_="doubt", stroke_width=0.15)]
+    return in_frame(grid, drawn, tall, said.say("map_title"), about)
 
 
 @lru_cache(maxsize=64)
