@@ -128,6 +128,14 @@ def test_planar_laplace_noise_is_taken_out_of_a_whole_city_as_well() -> None:
     assert ours < 0.9 * naive
 
 
+@pytest.mark.filterwarnings("error:overflow")
+def test_where_every_pair_has_few_trips_they_are_counted_and_nothing_is_left_to_share_out() -> None:
+    _, release = city_of_trips(12, 4, 400.0, seed=8)
+    found = estimate_flows([release], cell_m=2000, bounds=CITY)
+    assert np.array_equal(found.share, found.naive)
+    assert found.shares.sum() == pytest.approx(1)
+
+
 def test_poissons_interval_is_the_tables() -> None:
     """[Garwood1936]: 0, 1 and 10 events at 95 %."""
     low, high = poisson_interval(np.array([0.0, 1.0, 10.0]), 0.95)

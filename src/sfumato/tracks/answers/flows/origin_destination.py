@@ -176,7 +176,8 @@ def _by_borders(
     corrected, pairs = shares_of(found), at[inside, :, 0] * grid.columns + at[inside, :, 1]
     counted = _counted(trips, pairs, grid.cells)
     few = np.maximum(corrected, counted) * len(trips) < FEW
-    left = (1 - float(counted[few].sum())) / max(float(corrected[~few].sum()), 1e-300)
+    others = float(corrected[~few].sum(dtype=np.float64))
+    left = (1 - float(counted[few].sum())) / others if others > 0 else 0.0
     share = np.where(few, counted, corrected * left)
     low, high, elsewhere = share * np.nan, share * np.nan, math.nan
     if several and len(people) >= LEAST_PEOPLE:
