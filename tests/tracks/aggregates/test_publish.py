@@ -129,6 +129,17 @@ def test_a_seed_draws_the_same_law_and_says_that_it_is_a_simulation() -> None:
     assert found.to_table().equals(again.to_table())
 
 
+def test_where_people_add_so_much_that_nothing_can_be_shown_a_smaller_bound_is_advised() -> None:
+    stops = [f"s{n}" for n in range(150)]
+    everywhere = pa.table({"user_id": np.repeat([f"p{n}" for n in range(300)], 150), "stop": stops * 300})
+    nothing = publish(everywhere, "counts", epsilon=1, by=["stop"], delta=1e-6, rng=1)
+    advised = re.search(r"Nothing is shown: .* --most (\d+): counts from about (\d+)\.", nothing.lines()[-1])
+    assert advised
+    less = publish(everywhere, "counts", epsilon=1, by=["stop"], delta=1e-6, most=int(advised[1]), rng=1)
+    assert 0.5 * int(advised[2]) < less.terms["least"] < 1.5 * int(advised[2])
+    assert "Nothing is shown" not in less.lines()[-1] or less.terms["rows"] == 0
+
+
 def test_the_bound_is_chosen_near_what_few_people_pass() -> None:
     rng = np.random.default_rng(0)
     each = rng.poisson(20, 5000)

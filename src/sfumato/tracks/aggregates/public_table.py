@@ -106,7 +106,17 @@ class PublicTable(ShownAnswer):
         spent = f"{USER_LEVEL[:1].upper()}{USER_LEVEL[1:]}: epsilon {stated['epsilon']:.4g}"
         if stated["delta"]:
             spent += f", delta {stated['delta']:.2g}"
-        return [f"{self.terms['question']}: {rows}.", f"{spent}. {self.guarantee.covers[0].capitalize()}.", *self.notes]
+        said = [f"{self.terms['question']}: {rows}.", f"{spent}. {self.guarantee.covers[0].capitalize()}.", *self.notes]
+        return said if shown else [*said, *self._advice()]
+
+    def _advice(self) -> list[str]:
+        """Where nothing is shown and people count much: noise grows with what one adds, whatever the data are."""
+        bound, least = self.terms["bound"], self.terms["least"]
+        few = max(bound // 20, 1)
+        if self.terms["parts"] > 1 or bound < 2:
+            return []
+        about = -(-least * few // bound)
+        return [f"Nothing is shown: noise grows with what one person adds. --most {few}: counts from about {about}."]
 
     def certificate(self, file: str | Path, sign: Callable[[Written], Mapping[str, str]] | None = None) -> Sealed:
         """The certificate of the file that the table was written to."""
