@@ -102,7 +102,7 @@ def approximate_of_gaussian(mu: float, delta: float) -> float:
 
 def maximal_leakage_of_ldp(epsilon: float, symbols: int) -> float:
     """eps-LDP over n symbols gives ln(n e^eps / (e^eps + n - 1)); randomized response attains it."""
-    n = _symbols(symbols)
+    n = _whole(symbols, "symbols")
     if math.isinf(from_zero(epsilon, "epsilon")):
         return math.log(n)
     return min(epsilon, math.log(n), max(0.0, -math.log1p((n - 1) / n * math.expm1(-epsilon))))
@@ -114,7 +114,7 @@ def capacity_of_ldp(epsilon: float, symbols: int) -> float:
     max_k [k e ln(n e / s) + (n-k) ln(n / s)] / s, s = k e + n - k, e = e^eps. Proof: revealing which permutation of
     the symbols was applied keeps LDP and averages any prior to the uniform one; then staircase patterns are extremal.
     """
-    n = _symbols(symbols)
+    n = _whole(symbols, "symbols")
     if n > MOST_SYMBOLS:
         raise InputError(f"{n} subset sizes are too many to compare.", f"Give at most {MOST_SYMBOLS} symbols.")
     if from_zero(epsilon, "epsilon") > 700:
@@ -189,10 +189,10 @@ def _checked_delta(delta: float) -> None:
         raise InputError(f"delta is {delta}.", "It lies between 0 and 1.")
 
 
-def _symbols(symbols: int) -> int:
-    if isinstance(symbols, bool) or int(symbols) != symbols or symbols < 1:
-        raise InputError(f"There are {symbols} symbols.", "Give a whole number of at least 1.")
-    return int(symbols)
+def _whole(count: int, what: str, most: float = math.inf) -> int:
+    if isinstance(count, bool) or int(count) != count or not 1 <= count <= most:
+        raise InputError(f"There are {count} {what}.", "Give a whole number of at least 1.")
+    return int(count)
 
 
 def _probability(p: float) -> float:
@@ -210,7 +210,7 @@ def shuffled_delta(local_epsilon: float, people: int, epsilon: float) -> float:
     C = c the likelihood ratio grows with A, so each term is two binomial tails. Tails of C cut off are added.
     """
     eps0 = positive(local_epsilon, "local_epsilon", at_most=100.0)
-    n = _people(people)
+    n = _whole(people, "people", MOST_PEOPLE)
     if not (math.isfinite(epsilon) and epsilon >= 0):
         raise InputError(f"epsilon is {epsilon}.", "It must be a finite number of at least 0.")
     if epsilon >= eps0:
@@ -243,9 +243,3 @@ def shuffled_epsilon(local_epsilon: float, people: int, delta: float) -> float:
         middle = 0.5 * (low + high)
         low, high = (middle, high) if shuffled_delta(eps0, people, middle) > delta else (low, middle)
     return high
-
-
-def _people(people: int) -> int:
-    if isinstance(people, bool) or int(people) != people or not 1 <= people <= MOST_PEOPLE:
-        raise InputError(f"There are {people} people.", "Give a whole number of at least 1.")
-    return int(people)

@@ -8,9 +8,8 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
-from sfumato.base.arrays import FloatArray, Solved
+from sfumato.base.arrays import Solved
 from sfumato.base.numbers.blahut_arimoto_matrix import blahut_arimoto_matrix
 from sfumato.base.things.channel import Channel
 from sfumato.channels.designs.design_registry import MANY
@@ -88,7 +87,12 @@ def planar_laplace(target: LeakageTarget) -> Tuned:
     """The rate of planar Laplace on the grid."""
     assert target.grid is not None
     grid = target.grid
-    rate = _bracketed(lambda r: _normalised(planar_laplace_matrix(grid, r)), target, steps=22)
+
+    def at(rate: float) -> Channel:
+        matrix = planar_laplace_matrix(grid, rate)
+        return Channel(matrix / matrix.sum(axis=1, keepdims=True))
+
+    rate = _bracketed(at, target, steps=22)
     return Tuned(planar_laplace_channel(grid, rate).channel, rate)
 
 
@@ -141,15 +145,8 @@ def _rate_distortion(target: LeakageTarget, rate: float) -> Channel:
     found = blahut_arimoto_matrix(target.prior, target.distortion, beta=rate, steps=20_000, tolerance=1e-10)
     matrix = found.value.matrix
     kept = target.prior @ matrix > 1e-6  # what remains of outputs that the optimum does not use
-    return Channel(matrix[:, kept] / matrix[:, kept].sum(axis=1, keepdims=True), outputs=_names(kept))
-
-
-def _normalised(matrix: FloatArray) -> Channel:
-    return Channel(matrix / matrix.sum(axis=1, keepdims=True))
-
-
-def _names(kept: npt.NDArray[np.bool_]) -> tuple[str, ...]:
-    return tuple(str(y) for y in np.flatnonzero(kept))
+    names = tuple(str(y) for y in np.flatnonzero(kept))
+    return Channel(matrix[:, kept] / matrix[:, kept].sum(axis=1, keepdims=True), outputs=names)
 
 
 def _turned(channel_at: Callable[[float], Channel], target: LeakageTarget) -> Tuned:

@@ -110,24 +110,18 @@ def alpha_beta_leakage(channel: ChannelLike, alpha: float, beta: float) -> float
         raise InputError("alpha is 1.", "Maximal (alpha, beta)-leakage is defined for alpha > 1: take 1.0001, say.")
     q = used_outputs(channel)
     if b == math.inf:
-        return math.inf if a < math.inf and np.any(q == 0) else _limit_beta(q, a)
+        if a < math.inf:  # the limit: alpha / (alpha - 1) times the largest log ratio
+            return math.inf if np.any(q == 0) else ldp(q) * a / (a - 1)
+        return ldp(q)
     if b > 1 and np.any(q == 0):
         return math.inf
     if a == math.inf:
-        return max(0.0, float(log_sum_exp(b * np.log(q.max(axis=0)) + _powered(1 - b, q), axis=1).max()) / b)
+        powered = np.zeros_like(q) if b == 1 else (1 - b) * np.log(q)
+        return max(0.0, float(log_sum_exp(b * np.log(q.max(axis=0)) + powered, axis=1).max()) / b)
     if b >= a:
         # sum_y Q(y|x')^(1-b) Q(y|x)^b at the best pair: (b-1) times a Rényi divergence of order b
         return max(0.0, a / ((a - 1) * b) * float(log_power_sums(q, b).max()))
     return max(_concave(q, a, b, x) for x in range(q.shape[0])) if b > 1 else _concave(q, a, b, 0)
-
-
-def _limit_beta(q: FloatArray, a: float) -> float:
-    """beta to infinity: alpha / (alpha - 1) times the largest log ratio."""
-    return ldp(q) * (1.0 if a == math.inf else a / (a - 1))
-
-
-def _powered(power: float, q: FloatArray) -> FloatArray:
-    return np.zeros_like(q) if power == 0 else np.asarray(power * np.log(q))
 
 
 def _concave(q: FloatArray, a: float, b: float, x: int) -> float:

@@ -158,7 +158,8 @@ def steps_by_thinning(
     summed predictions is decided by the flattest part: it can be thousands of steps too late.
     """
     model = Likelihood.of(tallies)
-    held = np.concatenate([thin(tallies, parts, randomness(_stream(rng, r))) for r in range(repeats)], axis=2)
+    streams = [rng + r if isinstance(rng, int) else rng for r in range(repeats)]  # a source is simply read on
+    held = np.concatenate([thin(tallies, parts, randomness(stream)) for stream in streams], axis=2)
     full = np.stack([tally.counts for tally in tallies], axis=1).astype(np.float64)[:, :, None]
     kept = full - held
     totals = kept.sum(axis=(0, 1))
@@ -280,8 +281,3 @@ def _checked_steps(steps: int | str) -> int:
     if isinstance(steps, str | bool) or int(steps) != steps or steps < 0:
         raise InputError(f"stop is {steps!r}.", "Use 'predict', 'converge' or a number of steps.")
     return int(steps)
-
-
-def _stream(rng: Random, repeat: int) -> Random:
-    # A seed gives each repeat its own stream; a source is simply read on.
-    return rng + repeat if isinstance(rng, int) else rng

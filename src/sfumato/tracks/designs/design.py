@@ -270,8 +270,5 @@ def least_loss_two_axes(
     """Least worst loss for secret places; ``budget`` is the trace over both axes."""
     prior = stacked_prior(prior_x, prior_y, cross)
     pairs = stacked_secrets(secrets, len(prior) // 2)
-    return _in_the_plane(least_loss(prior, pairs, budget=budget, targets=targets, gap=gap))
-
-
-def _in_the_plane(solved: Solved[NoiseDesign]) -> Solved[NoiseDesign]:
+    solved = least_loss(prior, pairs, budget=budget, targets=targets, gap=gap)
     return replace(solved, value=replace(solved.value, axes=2))
