@@ -111,7 +111,7 @@ def test_an_area_shows_a_share_that_its_interval_holds() -> None:
     assert np.all((shown.low >= 0) & (shown.low <= shown.share) & (shown.share <= shown.high) & (shown.high <= 1))
 
 
-@pytest.mark.parametrize("people", [50, 300])
+@pytest.mark.parametrize("people", [50, pytest.param(300, marks=pytest.mark.slow)])
 def test_areas_of_few_people_hold_where_blocks_of_ones_own_choice_do_not(people: int) -> None:
     channel = first_channel(MARSEILLE, Rules(beta=0.002))
     held: list[float] = []

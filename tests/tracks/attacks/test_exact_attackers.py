@@ -109,6 +109,7 @@ def test_speed_and_course_that_were_kept_give_the_way_back():
     assert ours.after.median_error_m < 0.25 * raw.after.median_error_m
 
 
+@pytest.mark.slow
 def test_an_altitude_that_was_kept_tells_where_on_the_roads_somebody_is():
     rng, pairs = np.random.default_rng(6), []
     for seed in range(24):

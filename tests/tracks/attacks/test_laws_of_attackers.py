@@ -134,7 +134,12 @@ def is_luck_on_pure_noise(attacker: Attacker) -> None:
         assert outcome.after.share <= outcome.by_luck + 1.5 / PEOPLE_OF_TOWN, outcome.sentence()
 
 
-@pytest.mark.parametrize("attacker", EVERY, ids=lambda row: row.name)
+def once_for(row: Attacker) -> object:
+    """Its laws in every run, or in `make test-all` alone, where they take as long as those of ten others."""
+    return pytest.param(row, id=row.name, marks=pytest.mark.slow if row.name == "kept altitude" else ())
+
+
+@pytest.mark.parametrize("attacker", [once_for(row) for row in EVERY])
 @pytest.mark.parametrize("law", [reads_no_original, beats_chance, says_the_same_twice, is_luck_on_pure_noise])
 def test_every_attacker_keeps_the_law(law: Callable[[Attacker], None], attacker: Attacker):
     if attacker.learned_from == OTHERS:

@@ -241,7 +241,7 @@ def test_a_folder_of_nine_redrawn_releases_is_nearer_than_one_of_them(tmp_path):
     assert off[1] < 110.0
 
 
-@pytest.mark.parametrize("certified", [False, True])
+@pytest.mark.parametrize("certified", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_fields_that_a_table_kept_are_attacked_with_and_without_its_certificate(tmp_path, certified):
     rows = ["id,lat,lon,time,speed,course,elevation"]
     for k in range(3):
