@@ -53,6 +53,15 @@ def done(officer: tuple[Walker, str], heading: str) -> str:
     return re.sub(r"\s+", " ", " ".join(answers))
 
 
+def until_shown(officer: tuple[Walker, str], campaign: str, words: str) -> None:
+    """Wait for a round that is closed to be estimated."""
+    me, url = officer
+    deadline = time.monotonic() + 120
+    while words not in me.does("sfumato", "campaign", "show", campaign, "--url", url):
+        assert time.monotonic() < deadline, "the map was not estimated"
+        time.sleep(0.5)
+
+
 def test_the_plan_says_in_words_what_will_be_learnt(officer: tuple[Walker, str]) -> None:
     said = done(officer, "Ask first what you will learn")
     found = re.search(r"With about 500 people you will be able to tell areas about ([\d.]+) km wide apart", said)
@@ -69,10 +78,7 @@ def test_a_campaign_from_link_to_map(officer: tuple[Walker, str]) -> None:
     watched = done(officer, "Watch")
     assert "400 reports counted, 0 refused" in watched
     assert "cycle 1: closed" in watched
-    deadline = time.monotonic() + 120
-    while "cycle 1: 400 reports" not in me.does("sfumato", "campaign", "show", "cycling", "--url", url):
-        assert time.monotonic() < deadline, "the map was not estimated"
-        time.sleep(0.5)
+    until_shown(officer, "cycling", "cycle 1: 400 reports")
     done(officer, "Use it")
     rows = list(csv.DictReader((me.folder / "map.csv").open()))
     assert sum(float(row["estimate"]) for row in rows) == pytest.approx(1, abs=1e-6)
@@ -131,6 +137,7 @@ def test_districts_two_groups_of_rounds_and_the_report_on_paper(officer: tuple[W
     crowd = ["sfumato", "collect", "crowd", "--campaign", "nantes", "--people", "300", *here]
     me.does(*crowd, "--city", "paris", "--cycles", "2", SFUMATO_OPERATOR_TOKEN=token)
     me.does(*crowd, "--city", "sf", SFUMATO_OPERATOR_TOKEN=token)  # elsewhere: the third round is another one
+    until_shown(officer, "nantes", "cycle 3: 300 reports")
     me.does(*export, *here)
     rows = list(csv.DictReader((me.folder / "quartiers.csv").open(encoding="utf-8")))
     assert {name for row in rows for name in row["district"].split(" + ")} == {*DISTRICTS, ""}

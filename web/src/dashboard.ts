@@ -305,7 +305,7 @@ function table(): void {
   });
   const singly = now.estimate
     .map((share, cell) => {
-      const between = now.low && now.high ? `${percent(now.low[cell]!)} – ${percent(now.high[cell]!)}` : "– – –";
+      const between = now.low && now.high ? `${percent(now.low[cell]!)} – ${percent(now.high[cell]!)}` : "–";
       const where = centre(grid, cell).map((one) => one.toFixed(4));
       return { density: share, texts: [where.join(", "), say("square_number", { cell }), percent(share), between] };
     })

@@ -40,8 +40,8 @@ export function written(language: string): Written {
     Number(value.toPrecision(digits)).toLocaleString(language, { maximumSignificantDigits: digits });
   const percent = (share: number) =>
     share >= 0.001
-      ? `${(100 * share).toLocaleString(language, { minimumFractionDigits: 1, maximumFractionDigits: 1 })} %`
-      : `${number(100 * share, 2)} %`;
+      ? `${(100 * share).toLocaleString(language, { minimumFractionDigits: 1, maximumFractionDigits: 1 })}\u00a0%`
+      : `${number(100 * share, 2)}\u00a0%`;
   return {
     language,
     number,

@@ -12,7 +12,7 @@ for (const [name, address] of Object.entries(pages)) {
   let overflow = 0;
   for (const width of [1280, 390]) {
     await page.setViewportSize({ width, height: 900 });
-    await page.goto(address, { waitUntil: "networkidle" });
+    await page.goto(address, { waitUntil: "networkidle", timeout: 120000 });
     overflow = Math.max(overflow, await page.evaluate(() => document.documentElement.scrollWidth - innerWidth));
     await page.screenshot({ path: join(pictures, `${name}_${width}.png`), fullPage: true });
   }

@@ -221,4 +221,4 @@ def _rounds(rounds: Sequence[int], said: Words) -> str:
 def _points(value: float, said: Words) -> str:
     """A difference of shares in points of a percent, with its sign."""
     sign = "+" if value >= 0 else "−"
-    return f"{sign}{_tenths(abs(value), said).removesuffix(' %')}"
+    return f"{sign}{_tenths(abs(value), said).rstrip('%').strip()}"

@@ -70,7 +70,7 @@ class Words:
         """A share as it is written in this language, or a dash for nothing."""
         if share is None:
             return "–"
-        return self._written(f"{100 * share:.1f} %" if share >= 0.001 else f"{100 * share:.2g} %")
+        return self._written(f"{100 * share:.1f}\u00a0%" if share >= 0.001 else f"{100 * share:.2g}\u00a0%")
 
     def factor(self, exponent: float) -> str:
         """e to that power, rounded up."""
