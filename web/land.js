@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 
-const WITHIN_DEG = 0.05;
+const WITHIN_DEG = 0.06;
 
-/** The corners that a line needs so as to stay within five hundredths of a degree of the coast [Douglas1973]. */
+/** The corners that a line needs so as to stay within six hundredths of a degree of the coast [Douglas1973]. */
 function simpler(ring) {
   const kept = new Set([0, ring.length - 1]);
   const parts = [[0, ring.length - 1]];

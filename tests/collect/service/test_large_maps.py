@@ -224,3 +224,33 @@ def test_a_grid_that_devices_refuse_is_refused_at_creation_in_words(tmp_path: Pa
     with client(f"sqlite:///{tmp_path}/other.db") as visitor:
         answer = visitor.post("/api/v1/campaigns", json=campaign_request("wide", grid=grid), headers=operator())
         refused(answer, 409, "Use larger cells")
+
+
+@pytest.mark.parametrize("address", ["/campaigns/town", "/campaigns/town/privacy-notice", "/static/favicon.svg",
+                                     "/api/v1/campaigns/town/channel"])  # fmt: skip
+def test_pages_files_and_the_channel_are_sent_compressed_to_who_takes_that(tmp_path: Path, address: str) -> None:
+    with client(f"sqlite:///{tmp_path}/x.db", tick_s=60) as visitor:
+        create(visitor, "town")
+        plain = visitor.get(address, headers={"accept-encoding": "identity"})
+        packed = visitor.get(address, headers={"accept-encoding": "gzip"})
+        assert "content-encoding" not in plain.headers
+        assert packed.headers["content-encoding"] == "gzip"
+        assert "accept-encoding" in packed.headers["vary"]
+        assert packed.content == plain.content
+        assert int(packed.headers["content-length"]) < len(plain.content)
+        if address.startswith("/static"):
+            again = visitor.get(address, headers={"if-none-match": packed.headers["etag"]})
+            assert (again.status_code, again.content) == (304, b"")
+
+
+@pytest.mark.slow
+def test_a_participants_page_of_the_largest_map_with_intervals_is_light(tmp_path: Path) -> None:
+    grid = {"south": 48.0, "west": 2.0, "north": 48.2246, "east": 2.3350, "cell_size_m": 500.0}
+    with client(f"sqlite:///{tmp_path}/x.db", tick_s=60) as visitor:
+        assert create(visitor, "wide", grid=grid)["cells"] == 2500
+        sent = {
+            path: int(visitor.get(path, headers={"accept-encoding": "gzip"}).headers["content-length"])
+            for path in ("/campaigns/wide", "/api/v1/campaigns/wide/channel")
+        }
+        print(sent)
+        assert sum(sent.values()) <= 19_500, "scripts, coast, names and log are 100 kB more"
