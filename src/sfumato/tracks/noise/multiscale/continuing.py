@@ -8,6 +8,9 @@ AES-256 encryption of (its time, a counter) under the key, so a node always gets
   * releases may come in any order, overlap, and be made on several devices that share the key,
   * the state is 32 bytes; it never changes, so a crash can lose nothing and two runs cannot race.
 
+:class:`KeptPath` draws the same bits one time at a time: of the nodes on the way to a time it keeps those that the last
+one passed, too, so that a stream pays for the last few halvings only.
+
 Whoever knows the key can undo every release, past and future. Noise of one key must never be used at two sizes (two
 releases would solve for the truth), so the state also fixes variance and ladder.
 """
@@ -25,12 +28,26 @@ from sfumato.base.errors import InputError
 from sfumato.base.randomness import Words, uniforms_from_words
 from sfumato.tracks.noise.interface import KEY_BYTES
 from sfumato.tracks.noise.multiscale.ladder import Ladder
-from sfumato.tracks.noise.multiscale.ladder_loops import bisect_to, fill_between
+from sfumato.tracks.noise.multiscale.ladder_loops import BETWEEN_SLOTS, bisect_to, fill_between
 
 FAR_END_MS = (1 << 32) * 1000  # about 136 years on either side of 1970
 _LEVELS = 48
 _CHUNK = 2048
 _WHITE, _CONSTANT = 1 << 40, 1 << 41  # counters that no scale reaches
+
+
+_Held = tuple[IntArray, FloatArray]
+_held: dict[bytes, _Held] = {}
+
+
+def _held_for(rates: FloatArray) -> _Held:
+    """The matrices of pairs of steps under these rates, kept for the life of the process: a few ladders."""
+    name = rates.tobytes()
+    if name not in _held:
+        if len(_held) >= 16:
+            _held.clear()
+        _held[name] = np.full((BETWEEN_SLOTS, 2), -1, dtype=np.int64), np.empty((BETWEEN_SLOTS, rates.size, 11))
+    return _held[name]
 
 
 def keyed_words(key: bytes, times_ms: IntArray, first_counter: int, per_time: int) -> Words:
@@ -67,7 +84,8 @@ def continuing_chunks(ladder: Ladder, times_ms: IntArray, key: bytes) -> Iterato
         part = times_ms[start : start + _CHUNK]
         nodes, left, right, found = bisect_to(part, -FAR_END_MS, FAR_END_MS, 2 + _LEVELS * part.size)
         states = np.empty((nodes.size, rates.size, 2, 2))
-        fill_between(nodes, left, right, rates, _normals(key, nodes, 0, 4 * rates.size), states)
+        normals = _normals(key, nodes, 0, 4 * rates.size)
+        fill_between(nodes, left, right, rates, normals, states, 0, *_held_for(rates))
         noise = np.einsum("m,nmc->nc", amplitudes, states[found, :, :, 0]) + constant
         noise += np.sqrt(ladder.white_share) * _normals(key, part, _WHITE, 2)
         yield slice(start, start + part.size), noise
@@ -80,3 +98,34 @@ def continuing_path(ladder: Ladder, times_s: FloatArray, key: bytes) -> FloatArr
     for part, noise in continuing_chunks(ladder, times, key):
         out[part] = noise
     return np.asarray(out[back.reshape(-1)])
+
+
+class KeptPath:
+    """:func:`continuing_path` of one key, a time at a time; what it keeps saves work and changes nothing."""
+
+    __slots__ = ("_amplitudes", "_constant", "_key", "_ladder", "_nodes", "_rates", "_states")
+
+    def __init__(self, ladder: Ladder, key: bytes) -> None:
+        self._ladder, self._key = ladder, key
+        self._rates = np.sqrt(3.0) / ladder.length_scales_s / 1000.0
+        self._amplitudes = np.sqrt(ladder.variances)
+        self._constant = np.sqrt(ladder.constant_share) * _normals(key, np.zeros(1, dtype=np.int64), _CONSTANT, 2)[0]
+        self._nodes: IntArray = np.empty(0, dtype=np.int64)
+        self._states: FloatArray = np.empty((0, self._rates.size, 2, 2))
+
+    def at(self, time_ms: int) -> tuple[float, float]:
+        """Unit-variance noise, east and north, at one time."""
+        query = np.array([time_ms], dtype=np.int64)
+        nodes, left, right, found = bisect_to(query, -FAR_END_MS, FAR_END_MS, 2 + _LEVELS)
+        both = min(nodes.size, self._nodes.size)
+        differ = np.flatnonzero(nodes[:both] != self._nodes[:both])
+        same = int(differ[0]) if differ.size else both
+        if same < nodes.size:
+            states = np.empty((nodes.size, self._rates.size, 2, 2))
+            states[:same] = self._states[:same]
+            normals = _normals(self._key, nodes[same:], 0, 4 * self._rates.size)
+            fill_between(nodes, left, right, self._rates, normals, states, same, *_held_for(self._rates))
+            self._nodes, self._states = nodes, states
+        noise = self._amplitudes @ self._states[found[0], :, :, 0] + self._constant
+        noise += np.sqrt(self._ladder.white_share) * _normals(self._key, query, _WHITE, 2)[0]
+        return float(noise[0]), float(noise[1])

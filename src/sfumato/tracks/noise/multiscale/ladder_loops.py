@@ -262,6 +262,9 @@ def _between(
     )  # fmt: skip
 
 
+BETWEEN_SLOTS = 251  # a prime in which the powers of two differ: steps are halves of one another
+
+
 @compile_loop()
 def fill_between(
     times_ms: IntArray,
@@ -270,29 +273,43 @@ def fill_between(
     rates_per_ms: FloatArray,
     normals: FloatArray,
     states: FloatArray,
+    first: int,
+    held_steps: IntArray,
+    held: FloatArray,
 ) -> None:
-    """Draw ``states`` (n, M, 2, 2) of nodes 2.. in order, each between its ``left`` and ``right`` node.
+    """Draw ``states`` (n, M, 2, 2) of nodes ``first``.. in order, each between its ``left`` and ``right`` node.
 
     Nodes 0 and 1 are the two far ends of time, drawn from the stationary distribution. Row i of ``normals`` holds,
-    per scale, east z₁ z₂ then north z₁ z₂.
+    per scale, east z₁ z₂ then north z₁ z₂ of node ``first`` + i. ``held_steps`` (slots, 2) and ``held`` (slots, M, 11)
+    keep the matrices of pairs of steps: what stands there is what would be computed.
     """
     scales = rates_per_ms.size
-    for i in range(times_ms.size):
-        for m in range(scales):
-            if i < 2:
+    for i in range(first, times_ms.size):
+        z = normals[i - first]
+        if i < 2:
+            for m in range(scales):
                 for c in range(2):
-                    states[i, m, c, 0] = normals[i, 4 * m + 2 * c]
-                    states[i, m, c, 1] = normals[i, 4 * m + 2 * c + 1]
-                continue
-            a, b = left[i], right[i]
-            k = _between(
-                rates_per_ms[m] * float(times_ms[i] - times_ms[a]), rates_per_ms[m] * float(times_ms[b] - times_ms[i])
-            )
+                    states[i, m, c, 0] = z[4 * m + 2 * c]
+                    states[i, m, c, 1] = z[4 * m + 2 * c + 1]
+            continue
+        a, b = left[i], right[i]
+        before, after = times_ms[i] - times_ms[a], times_ms[b] - times_ms[i]
+        slot = (before * 31 + after) % BETWEEN_SLOTS
+        h = held[slot]
+        if held_steps[slot, 0] != before or held_steps[slot, 1] != after:
+            held_steps[slot, 0], held_steps[slot, 1] = before, after
+            for m in range(scales):
+                k = _between(rates_per_ms[m] * float(before), rates_per_ms[m] * float(after))
+                h[m, 0], h[m, 1], h[m, 2], h[m, 3], h[m, 4], h[m, 5] = k[0], k[1], k[2], k[3], k[4], k[5]
+                h[m, 6], h[m, 7], h[m, 8], h[m, 9], h[m, 10] = k[6], k[7], k[8], k[9], k[10]
+        for m in range(scales):
             for c in range(2):
                 fa, da, fb, db = states[a, m, c, 0], states[a, m, c, 1], states[b, m, c, 0], states[b, m, c, 1]
-                z1, z2 = normals[i, 4 * m + 2 * c], normals[i, 4 * m + 2 * c + 1]
-                states[i, m, c, 0] = k[0] * fa + k[1] * da + k[4] * fb + k[5] * db + k[8] * z1
-                states[i, m, c, 1] = k[2] * fa + k[3] * da + k[6] * fb + k[7] * db + k[9] * z1 + k[10] * z2
+                z1, z2 = z[4 * m + 2 * c], z[4 * m + 2 * c + 1]
+                states[i, m, c, 0] = h[m, 0] * fa + h[m, 1] * da + h[m, 4] * fb + h[m, 5] * db + h[m, 8] * z1
+                states[i, m, c, 1] = (
+                    h[m, 2] * fa + h[m, 3] * da + h[m, 6] * fb + h[m, 7] * db + h[m, 9] * z1 + h[m, 10] * z2
+                )
 
 
 @compile_loop()
