@@ -22,15 +22,15 @@ $(VENV)/.core: pyproject.toml | $(BIN)/uv
 	@touch $@
 
 $(VENV)/.test: pyproject.toml $(VENV)/.core | $(BIN)/uv
-	$(UV) -e '.[geo,design,service,aggregates,test]'
+	$(UV) -e '.[geo,design,service,live,aggregates,test]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml $(VENV)/.test | $(BIN)/uv
-	$(UV) -e '.[geo,design,service,aggregates,test,dev]'
+	$(UV) -e '.[geo,design,service,live,aggregates,test,dev]'
 	@touch $@
 
 $(VENV)/.bench: pyproject.toml $(VENV)/.test | $(BIN)/uv
-	$(UV) -e '.[geo,design,service,aggregates,test,bench]'
+	$(UV) -e '.[geo,design,service,live,aggregates,test,bench]'
 	@touch $@
 
 $(VENV)/.docs: pyproject.toml | $(BIN)/uv

@@ -34,6 +34,7 @@ _ROWS: tuple[tuple[str, str, dict[str, str]], ...] = (
         {
             "hide": "Hide your places, keep the rides: everything around them is cut out of every track.",
             "watch": "Watch a folder, and release each finished file once, without your places.",
+            "live": "Share where you are, blurred, delayed or by zone, with the people you choose.",
             "places": "Find and name the places that `hide` cuts out.",
             "protect": "Protect a trace: add noise to it and certify what it still gives away.",
             "verify": "Is a release unchanged, clean, plausible and protected? Exit 1 if not.",
@@ -85,6 +86,7 @@ _ELSEWHERE = {
     **dict.fromkeys(("preview", "utility"), "tracks.answers.useful"),
     **{name: f"tracks.answers.{name}" for name in ("smooth", "estimate")},
     "publish": "tracks.answers.holder",
+    "live": "tracks.live.bridge",
     "collect": "collect.collect_simulate",
 }
 COMMANDS = {

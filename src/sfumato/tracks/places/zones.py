@@ -18,10 +18,11 @@ from __future__ import annotations
 import hmac
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
-from sfumato.base.arrays import BoolArray, FloatArray
+from sfumato.base.arrays import BoolArray, FloatArray, read_only
 from sfumato.base.errors import InputError
 from sfumato.base.randomness import Random, randomness
 from sfumato.tracks.places.areas import Area
@@ -138,10 +139,12 @@ def centred_zone(lat_deg: float, lon_deg: float, *, radius_m: float = DEFAULT_RA
     return Zone(lat_deg, lon_deg, public_radius_m(radius_m), bytes(KEY_BYTES), simulation=True)
 
 
+@lru_cache(maxsize=256)
 def keyed_margins_m(key: bytes, arcs: int) -> FloatArray:
     """``arcs`` margins, uniform in 0 to 50 m, by HMAC-SHA-256 of the arc's number."""
     words = [int.from_bytes(hmac.digest(key, b"margin %d" % arc, "sha256")[:8], "big") for arc in range(arcs)]
-    return np.array(words, dtype=np.float64) * (MARGIN_M / 2.0**64)
+    margins: FloatArray = read_only(np.array(words, dtype=np.float64) * (MARGIN_M / 2.0**64))
+    return margins
 
 
 def area_left(zones: int, *, steps: int = 20_000) -> float:

@@ -1,0 +1,1 @@
+"""Commands of the bridge that shares live positions."""

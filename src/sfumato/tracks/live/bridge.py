@@ -1,0 +1,288 @@
+"""From positions as they arrive to what each audience may see: one function of the batch, the key and the store.
+
+In this order: a moment that was used is answered again or refused, the zones decide, the noise of every blurred
+audience is drawn, and what each audience may see is written in one transaction. Only then is anything acknowledged, so
+a process killed at any moment loses nothing that was, and whatever is taken again gets the same noise.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from sfumato.base.arrays import FloatArray
+from sfumato.base.errors import InputError
+from sfumato.base.randomness import derived_key
+from sfumato.tracks.live.audiences import Audience, LiveConfig
+from sfumato.tracks.live.chain import LiveNoise
+from sfumato.tracks.live.gate import Fate, Gate, Passage, Track
+from sfumato.tracks.live.positions import Position
+from sfumato.tracks.live.store import LiveBatch, LiveStore, Sight
+from sfumato.tracks.live.towns import nearest_town
+from sfumato.tracks.places.places_file import load_places
+from sfumato.tracks.places.zones import Withholding
+
+AWAY = "away"
+_TRACKS_KEPT = 20_000  # people whose last true positions are in memory
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What became of one position: ``new``, ``again`` (its time and place are known) or ``second`` (another place)."""
+
+    position: Position
+    outcome: str
+    sights: tuple[Sight, ...] = ()
+
+
+class Bridge:
+    """One configuration, one key, one store. Not for several threads at once."""
+
+    def __init__(
+        self,
+        config: LiveConfig,
+        key: bytes,
+        store: LiveStore,
+        *,
+        passphrase: str | None = None,
+        clock: Callable[[], float] = time.time,
+        piped: bool = False,
+    ) -> None:
+        self.config, self.store, self.clock, self.piped = config, store, clock, piped
+        chain = config.chain
+        self._noise = None if chain is None else LiveNoise(chain, key)
+        self._finest_m = chain.sizes_m[0] if chain is not None else None
+        self._print_key = derived_key(key, b"live fingerprints")
+        self._passphrase = passphrase
+        self._gates: dict[str, Gate] = {}
+        self._tracks: OrderedDict[str, Track] = OrderedDict()
+        self._begun = {(person, size) for person, sizes in store.processes().items() for size in sizes}
+        self._paused, self._version = store.pauses(), store.version()
+
+    @property
+    def paused(self) -> frozenset[str]:
+        """Audiences for which nothing leaves, as the store says at this moment."""
+        version = self.store.version()
+        if version != self._version:
+            self._paused, self._version = self.store.pauses(), version
+        return self._paused
+
+    def take(self, positions: Sequence[Position]) -> list[Taken]:
+        """Take a batch, in the order of arrival; on return it is in the store."""
+        batch = LiveBatch(last_only={one.name for one in self.config.audiences if one.keep_s is None})
+        self.store.begin()
+        try:
+            open_now = [one for one in self.config.audiences if one.name not in self.paused]
+            outcomes, prints = [], dict[tuple[str, int], int]()
+            passages: list[Passage | None] = []
+            for one in positions:
+                outcome = self._outcome(one, prints, batch)
+                outcomes.append(outcome)
+                passages.append(self._pass(one, batch) if outcome == "new" else None)
+            passages = _settled(positions, passages)
+            released = self._release(positions, passages)
+            taken = []
+            for row, (one, outcome, passage) in enumerate(zip(positions, outcomes, passages, strict=True)):
+                sights: list[Sight] = []
+                if passage is not None:
+                    sights = self._sights(one, passage, row, released, open_now, batch)
+                taken.append(Taken(one, outcome, tuple(sights)))
+            self.store.commit(batch)
+        except BaseException:
+            self.store.rollback()
+            self._tracks.clear()  # what was learnt from positions that are not in the store
+            raise
+        return taken
+
+    def _outcome(self, one: Position, prints: dict[tuple[str, int], int], batch: LiveBatch) -> str:
+        person = self.store.id_of(one.person)
+        mark = self._fingerprint(one)
+        known = prints.get((one.person, one.time_ms))
+        if known is None:
+            known = self.store.fingerprint(person, one.time_ms)
+        if known is not None:
+            return "again" if known == mark else "second"
+        prints[one.person, one.time_ms] = mark
+        batch.used.append((person, one.time_ms, mark))
+        if self._finest_m is not None and (one.person, self._finest_m) not in self._begun:
+            self._begun.add((one.person, self._finest_m))
+            batch.processes.append((person, self._finest_m, one.time_ms))
+        return "new"
+
+    def _fingerprint(self, one: Position) -> int:
+        told = f"{one.person}\0{one.time_ms}\0{one.lat_deg:.9f}\0{one.lon_deg:.9f}"
+        return int.from_bytes(hmac.digest(self._print_key, told.encode(), "sha256")[:8], "big", signed=True)
+
+    # Zones.
+
+    def gate_of(self, person: str) -> Gate:
+        """The zones of a person's places file, or of the bridge's."""
+        row = self.config.people.get(person)
+        path = (row.places if row is not None else None) or self.config.places
+        name = "" if path is None else str(path)
+        if name not in self._gates:
+            zones = () if path is None else _zones(name, self._passphrase)
+            self._gates[name] = Gate(zones)
+        return self._gates[name]
+
+    def _pass(self, one: Position, batch: LiveBatch) -> Passage:
+        gate = self.gate_of(one.person)
+        if not gate.zones:
+            return Passage(Fate.PASSES)
+        track = self._track(one.person)
+        found = gate.take(track, one.time_ms, one.lat_deg, one.lon_deg)
+        person = self.store.id_of(one.person)
+        batch.leave += [(person, at) for at in found.leave_ms]
+        batch.withhold += [(person, at) for at in found.withhold_ms]
+        batch.tracks[person] = json.dumps([track.place, track.held_ms]).encode()
+        return found
+
+    def _track(self, person: str) -> Track:
+        track = self._tracks.get(person)
+        if track is None:
+            track = Track()
+            kept = self.store.track_of(self.store.id_of(person))
+            if kept is not None:
+                track.place, track.held_ms = json.loads(kept)
+            self._tracks[person] = track
+            if len(self._tracks) > _TRACKS_KEPT:
+                self._tracks.popitem(last=False)
+        return track
+
+    # Noise, and what audiences see.
+
+    def _release(
+        self, positions: Sequence[Position], passages: Sequence[Passage | None]
+    ) -> Mapping[float, Mapping[int, tuple[float, float]]]:
+        """Where to say that they are, by size and number in the batch: of points that may leave now or later."""
+        rows = [row for row, one in enumerate(passages) if one is not None and one.fate in (Fate.PASSES, Fate.HELD)]
+        if self._noise is None or not rows:
+            return {}
+        some = [positions[row] for row in rows]
+        lat: FloatArray = np.array([one.lat_deg for one in some])
+        lon: FloatArray = np.array([one.lon_deg for one in some])
+        times = np.array([one.time_ms for one in some], dtype=np.int64)
+        found = self._noise.release([one.person for one in some], times, lat, lon)
+        return {
+            size: dict(zip(rows, zip(*(axis.tolist() for axis in there), strict=True), strict=True))
+            for size, there in found.items()
+        }
+
+    def _sights(
+        self,
+        one: Position,
+        passage: Passage,
+        row: int,
+        released: Mapping[float, Mapping[int, tuple[float, float]]],
+        audiences: Sequence[Audience],
+        batch: LiveBatch,
+    ) -> list[Sight]:
+        out = []
+        for audience in audiences:
+            if not audience.sees_person(one.person) or not audience.open_at(one.time_ms / 1000.0, self.config.zone):
+                continue
+            sight = self._sight(one, passage, row, released, audience)
+            if sight is not None:
+                out.append(sight)
+        batch.sights += out
+        return out
+
+    def _sight(
+        self,
+        one: Position,
+        passage: Passage,
+        row: int,
+        released: Mapping[float, Mapping[int, tuple[float, float]]],
+        audience: Audience,
+    ) -> Sight | None:
+        due = one.time_ms + int(1000 * audience.delay_s)
+        held = passage.fate is Fate.HELD
+        unsent = (held or audience.delay_s > 0) if self.piped else bool(audience.send)
+        if audience.sees == "zone":
+            if passage.fate is Fate.HELD or passage.fate is Fate.WITHHELD:
+                return None
+            return Sight(audience.name, one.person, one.time_ms, due, name=passage.zone or AWAY, unsent=unsent)
+        if passage.fate not in (Fate.PASSES, Fate.HELD):
+            return None
+        if audience.sees == "exact":
+            return Sight(
+                audience.name,
+                one.person,
+                one.time_ms,
+                due,
+                one.lat_deg,
+                one.lon_deg,
+                held=held,
+                unsent=unsent,
+                sealed=True,
+            )
+        assert audience.noise_m is not None
+        lat, lon = released[round(audience.noise_m, 2)][row]
+        if audience.sees == "town":
+            town = nearest_town(lat, lon)
+            return Sight(audience.name, one.person, one.time_ms, due, name=town, held=held, unsent=unsent)
+        return Sight(audience.name, one.person, one.time_ms, due, lat, lon, held=held, unsent=unsent)
+
+    # Looking.
+
+    def view(self, audience: Audience, person: str, *, most: int = 1000) -> list[Sight]:
+        """What an audience may see of a person now; nothing once it has ended or while it is paused."""
+        now = self.clock()
+        ended = audience.until_s is not None and now >= audience.until_s
+        if ended or audience.name in self.paused or not audience.sees_person(person):
+            return []
+        since = 0 if audience.keep_s is None else int(1000 * (now - audience.keep_s))
+        seen = self.store.visible(audience.name, person, int(1000 * now), most=most, since_ms=since)
+        return seen[-1:] if audience.keep_s is None else seen
+
+    def due(self) -> list[Sight]:
+        """What is to be sent now, of audiences that have not ended and are not paused."""
+        now = self.clock()
+        open_now = {
+            one.name
+            for one in self.config.audiences
+            if one.name not in self.paused and (one.until_s is None or now < one.until_s)
+        }
+        return [one for one in self.store.due(int(1000 * now)) if one.audience in open_now]
+
+    def tidy(self) -> None:
+        """Forget what nobody may look back at any more; of audiences that have ended, everything."""
+        now = self.clock()
+        keep = {one.name: one.keep_s for one in self.config.audiences}
+        self.store.forget_old(keep, int(1000 * now))
+        for one in self.config.audiences:
+            if one.until_s is not None and now >= one.until_s:
+                self.store.forget(one.name)
+
+
+def _settled(positions: Sequence[Position], passages: Sequence[Passage | None]) -> list[Passage | None]:
+    """The fates of points that waited for a later one of the same batch."""
+    fates: dict[tuple[str, int], Fate] = {}
+    for one, passage in zip(positions, passages, strict=True):
+        if passage is not None:
+            fates |= {(one.person, at): Fate.PASSES for at in passage.leave_ms}
+            fates |= {(one.person, at): Fate.WITHHELD for at in passage.withhold_ms}
+    if not fates:
+        return list(passages)
+    return [
+        replace(passage, fate=fates.get((one.person, one.time_ms), passage.fate))
+        if passage is not None and passage.fate is Fate.HELD
+        else passage
+        for one, passage in zip(positions, passages, strict=True)
+    ]
+
+
+@lru_cache(maxsize=64)
+def _zones(path: str, passphrase: str | None) -> tuple[tuple[str, Withholding], ...]:
+    places = load_places(path, passphrase=passphrase)
+    zones = tuple((place.name, place.withheld) for place in places.active)
+    if not zones:
+        raise InputError(f"{path} names no place.", "Name one: sfumato places add home 48.85,2.35 --places me.places")
+    return zones

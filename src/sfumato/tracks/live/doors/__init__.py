@@ -1,0 +1,1 @@
+"""Doors of the bridge: HTTP, MQTT, receivers, and what is sent on."""
