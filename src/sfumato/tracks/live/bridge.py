@@ -92,7 +92,7 @@ class Bridge:
             for row, (one, outcome, passage) in enumerate(zip(positions, outcomes, passages, strict=True)):
                 sights: list[Sight] = []
                 if passage is not None:
-                    sights = self._sights(one, passage, row, released, open_now, batch)
+                    sights = self._sights(one, passage, released.get(row, {}), open_now, batch)
                 taken.append(Taken(one, outcome, tuple(sights)))
             self.store.commit(batch)
         except BaseException:
@@ -160,8 +160,8 @@ class Bridge:
 
     def _release(
         self, positions: Sequence[Position], passages: Sequence[Passage | None]
-    ) -> Mapping[float, Mapping[int, tuple[float, float]]]:
-        """Where to say that they are, by size and number in the batch: of points that may leave now or later."""
+    ) -> Mapping[int, Mapping[float, tuple[float, float]]]:
+        """Where to say that they are, by number in the batch and size: of points that may leave now or later."""
         rows = [row for row, one in enumerate(passages) if one is not None and one.fate in (Fate.PASSES, Fate.HELD)]
         if self._noise is None or not rows:
             return {}
@@ -170,65 +170,45 @@ class Bridge:
         lon: FloatArray = np.array([one.lon_deg for one in some])
         times = np.array([one.time_ms for one in some], dtype=np.int64)
         found = self._noise.release([one.person for one in some], times, lat, lon)
-        return {
-            size: dict(zip(rows, zip(*(axis.tolist() for axis in there), strict=True), strict=True))
-            for size, there in found.items()
-        }
+        out: dict[int, dict[float, tuple[float, float]]] = {row: {} for row in rows}
+        for size, there in found.items():
+            for row, *place in zip(rows, *(axis.tolist() for axis in there), strict=True):
+                out[row][size] = place[0], place[1]
+        return out
 
     def _sights(
         self,
         one: Position,
         passage: Passage,
-        row: int,
-        released: Mapping[float, Mapping[int, tuple[float, float]]],
+        at: Mapping[float, tuple[float, float]],
         audiences: Sequence[Audience],
         batch: LiveBatch,
     ) -> list[Sight]:
-        out = []
-        for audience in audiences:
-            if not audience.sees_person(one.person) or not audience.open_at(one.time_ms / 1000.0, self.config.zone):
-                continue
-            sight = self._sight(one, passage, row, released, audience)
-            if sight is not None:
-                out.append(sight)
+        """What each audience may see of one position; ``at`` is where to say that they are, by size."""
+        measured = one.time_ms / 1000.0
+        some = [a for a in audiences if a.sees_person(one.person) and a.open_at(measured, self.config.zone)]
+        out = [sight for a in some if (sight := self._sight(one, passage, at, a)) is not None]
         batch.sights += out
         return out
 
     def _sight(
-        self,
-        one: Position,
-        passage: Passage,
-        row: int,
-        released: Mapping[float, Mapping[int, tuple[float, float]]],
-        audience: Audience,
+        self, one: Position, passage: Passage, at: Mapping[float, tuple[float, float]], audience: Audience
     ) -> Sight | None:
-        due = one.time_ms + int(1000 * audience.delay_s)
         held = passage.fate is Fate.HELD
+        due = one.time_ms + int(1000 * audience.delay_s)
         unsent = (held or audience.delay_s > 0) if self.piped else bool(audience.send)
+        bare = Sight(audience.name, one.person, one.time_ms, due, held=held, unsent=unsent)
         if audience.sees == "zone":
-            if passage.fate is Fate.HELD or passage.fate is Fate.WITHHELD:
-                return None
-            return Sight(audience.name, one.person, one.time_ms, due, name=passage.zone or AWAY, unsent=unsent)
+            sure = passage.fate in (Fate.PASSES, Fate.INSIDE)
+            return replace(bare, name=passage.zone or AWAY) if sure else None
         if passage.fate not in (Fate.PASSES, Fate.HELD):
             return None
-        if audience.sees == "exact":
-            return Sight(
-                audience.name,
-                one.person,
-                one.time_ms,
-                due,
-                one.lat_deg,
-                one.lon_deg,
-                held=held,
-                unsent=unsent,
-                sealed=True,
-            )
-        assert audience.noise_m is not None
-        lat, lon = released[round(audience.noise_m, 2)][row]
+        if audience.noise_m is None:
+            return replace(bare, lat_deg=one.lat_deg, lon_deg=one.lon_deg, sealed=True)
+        lat, lon = at[round(audience.noise_m, 2)]
         if audience.sees == "town":
-            town = nearest_town(lat, lon)
-            return Sight(audience.name, one.person, one.time_ms, due, name=town, held=held, unsent=unsent)
-        return Sight(audience.name, one.person, one.time_ms, due, lat, lon, held=held, unsent=unsent)
+            return replace(bare, name=nearest_town(lat, lon))
+        return replace(bare, lat_deg=lat, lon_deg=lon)
 
     # Looking.
 

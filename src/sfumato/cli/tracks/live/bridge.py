@@ -87,7 +87,7 @@ def run(
     """No request, position or name is ever logged. SIGTERM stops it; killed at any moment it goes on where it was."""
     asked = load_config(config)
     try:
-        serve = import_module("sfumato.tracks.live.doors.serving").serve
+        serve = import_module("sfumato.tracks.live.doors.always_on").serve
     except ImportError as error:
         raise MissingExtra(error.name or "starlette", "live") from error
     serve(asked, host=host, port=port, passphrase=passphrase_in(passphrase_file), receiver=_receiver(receiver))

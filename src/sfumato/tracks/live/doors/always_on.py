@@ -44,18 +44,10 @@ def serve(
     if receiver is not None:
         tasks.append(lambda: listen_to(commits, *receiver))
     app = create_app(door, tasks)
-    uvicorn.run(
-        app,
-        host=host,
-        port=port,
-        access_log=False,
-        log_level="warning",
-        server_header=False,
-        date_header=False,
-        proxy_headers=False,
-        timeout_graceful_shutdown=_STOP_WITHIN_S,
-        limit_concurrency=4096,
-    )
+    running = uvicorn.Config(app, host=host, port=port, log_level="warning", access_log=False)
+    running.server_header = running.date_header = running.proxy_headers = False
+    running.timeout_graceful_shutdown = _STOP_WITHIN_S
+    uvicorn.Server(running).run()
 
 
 async def listen_to(commits: Commits, person: str, host: str, port: int) -> None:
