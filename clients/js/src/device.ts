@@ -91,7 +91,8 @@ export function debit(memory: DeviceMemory, entry: Entry): void {
   if (budget.spentPerKm + entry.epsilon_per_km > budget.capPerKm * (1 + 1e-12))
     throw new BudgetExceeded(
       `This costs ${entry.epsilon_per_km.toPrecision(3)} per km; ${budget.leftPerKm.toPrecision(3)} of ${budget.capPerKm} is left.`,
-      "Nothing was drawn. Raise the cap only if you accept what all your reports together reveal.",
+      "Nothing was drawn. If you accept what all your reports together reveal, raise the cap: " +
+        `device.setCap(${Math.ceil(budget.spentPerKm + entry.epsilon_per_km)}).`,
     );
   memory.entries.push(entry);
 }

@@ -136,6 +136,7 @@ def debit(memory: DeviceMemory, entry: BudgetEntry) -> None:
     if budget.spent_per_km + epsilon_per_km > budget.cap_per_km * (1 + 1e-12):
         raise BudgetExceeded(
             f"This costs {epsilon_per_km:.3g} per km; {budget.left_per_km:.3g} of {budget.cap_per_km:g} is left.",
-            "Nothing was drawn. Raise the cap only if you accept what all your reports together reveal.",
+            f"Nothing was drawn. If you accept what all your reports together reveal, raise the cap: "
+            f"device.set_cap({math.ceil(budget.spent_per_km + epsilon_per_km)}).",
         )
     memory["entries"].append({**entry, "line": secrets.token_hex(8)})

@@ -143,7 +143,7 @@ def test_the_memory_is_for_its_owner_only_and_holds_one_ledger_for_everything(tm
     assert stat.S_IMODE(device.path.parent.stat().st_mode) == 0o700
     budget = Device(device.path, cap_per_km=999).budget()  # a later cap in the program changes nothing
     assert (budget.cap_per_km, budget.spent_per_km, budget.delta) == (10, 9.5, 1e-6)
-    with pytest.raises(BudgetExceeded, match=r"0\.5 of 10"):
+    with pytest.raises(BudgetExceeded, match=r"0\.5 of 10.*raise the cap: device\.set_cap\(11\)"):
         device.debit("report", epsilon_per_km=0.6)
     assert len(device.budget().entries) == 2
     device.set_cap(11)

@@ -5,6 +5,7 @@ Strict: what is not a position on the globe at a time near now is refused in wor
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import time
@@ -66,13 +67,12 @@ def _seconds(value: object) -> float | None:
 
 def json_object(text: str | bytes) -> Mapping[str, object]:
     """A JSON object, or refused; no constants that JSON does not have."""
-    try:
+    found: object = None
+    with contextlib.suppress(ValueError, RecursionError):
         found = json.loads(text, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
-        raise InputError("This is no JSON object.", "Send one object.") from error
-    if not isinstance(found, dict):
-        raise InputError("This is no JSON object.", "Send one object.")
-    return found
+    if isinstance(found, dict):
+        return found
+    raise InputError("This is no JSON object.", "Send one object.")
 
 
 def _refuse_constant(_name: str) -> float:

@@ -144,8 +144,8 @@ def revoke(
 ) -> None:
     """Whoever opens them then gets 404."""
     asked = load_config(config)
-    mark = None if link is None else token_hash(link.rstrip("/").rsplit("/", 1)[-1])
-    gone = _store(asked).revoke(asked.audience(audience).name, mark)
+    whose, store = asked.audience(audience), _store(asked)
+    gone = store.revoke(whose.name, link and token_hash(link.rstrip("/").rsplit("/", 1)[-1]))
     typer.echo(f"{count_of(gone, 'link')} ended.")
 
 
