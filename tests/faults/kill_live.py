@@ -1,0 +1,186 @@
+"""kill -9 of bridge and broker under load: nothing acknowledged lost, nothing sent on twice with other noise.
+
+    python tests/faults/kill_live.py --kills 50
+
+Two people send: one by HTTP, every position again and again until it is acknowledged, one by MQTT. Two blurred audiences
+are sent to, by Traccar's protocol and by MQTT. Every byte they get is searched for the true positions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import tempfile
+import threading
+import time
+from collections import defaultdict
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "helpers"))
+
+from live_harness import TOKEN, asked, broker_process, free_port, live_process, traccar
+from paho.mqtt.client import Client, MQTTMessage
+from paho.mqtt.enums import CallbackAPIVersion
+
+from sfumato.tracks.live.audiences import token_hash
+from sfumato.tracks.live.store import LiveStore, live_key
+
+START_S = 1_790_000_000
+EVERY_BROKER = 5
+
+
+class Load:
+    """What was sent, acknowledged and received."""
+
+    def __init__(self, port: int) -> None:
+        self.url = f"http://127.0.0.1:{port}"
+        self.true: dict[str, dict[int, tuple[float, float]]] = {"me": {}, "ann": {}}
+        self.acknowledged: dict[str, set[int]] = {"me": set(), "ann": set()}
+        self.messages: list[bytes] = []
+        self.over = threading.Event()
+
+    def place(self, person: str, number: int) -> dict[str, object]:
+        """The next true position of somebody."""
+        lat, lon = 48.85 + random.random() / 50, 2.35 + random.random() / 50
+        self.true[person][START_S + number] = lat, lon
+        return {"_type": "location", "lat": lat, "lon": lon, "tst": START_S + number}
+
+    def by_http(self) -> None:
+        """One after the other, each until it is acknowledged."""
+        number = 0
+        while not self.over.is_set():
+            body = json.dumps(self.place("me", number)).encode()
+            while asked(f"{self.url}/pub", data=body, token=TOKEN, wait_s=5.0)[0] != 200:
+                time.sleep(0.05)
+            self.acknowledged["me"].add(START_S + number)
+            number += 1
+
+    def by_mqtt(self, port: int) -> None:
+        """A few a second, each counted once the broker acknowledged it."""
+        client = Client(CallbackAPIVersion.VERSION2, client_id="phone", clean_session=False)
+        client.reconnect_delay_set(1, 1)
+        client.connect_async("127.0.0.1", port)
+        client.loop_start()
+        number = 0
+        while not self.over.is_set():
+            body, sent = json.dumps(self.place("ann", number)), None
+            while sent is None or sent.rc or not sent.is_published():
+                time.sleep(0.01)
+                if sent is None or sent.rc:  # there was no connection
+                    sent = client.publish("owntracks/ann/phone", body, qos=1)
+            self.acknowledged["ann"].add(START_S + number)
+            number += 1
+        client.loop_stop()
+
+    def listen(self, port: int) -> Client:
+        """Keep every message that the second audience gets."""
+
+        def came(_client: Client, _data: object, message: MQTTMessage) -> None:
+            self.messages.append(bytes(message.payload))
+
+        client = Client(CallbackAPIVersion.VERSION2, client_id="friend", clean_session=False)
+        client.reconnect_delay_set(1, 1)
+        client.on_connect = lambda one, *_rest: one.subscribe("share/#", qos=1)
+        client.on_message = came
+        client.connect_async("127.0.0.1", port)
+        client.loop_start()
+        return client
+
+
+def kill_under_load(folder: Path, kills: int) -> dict[str, int]:
+    """Counts of what was acknowledged, lost, sent on twice differently, and exact in a blurred stream."""
+    broker, port = broker_process(folder), free_port()
+    assert broker is not None, "mosquitto is not installed"
+    with traccar() as (theirs, came):
+        config = folder / "live.toml"
+        config.write_text(
+            f'[bridge]\nfolder = "live"\npositions_per_minute = 0\n[mqtt]\nurl = "mqtt://127.0.0.1:{broker.port}"\n'
+            f'topics = ["owntracks/+/+"]\n[person.me]\ndevices.phone = "{token_hash(TOKEN)}"\n[person.ann]\n'
+            '[audience.friends]\nsees = "blurred"\nnoise = "900m"\nkeep = "1000week"\n'
+            f'send = ["traccar:http://127.0.0.1:{theirs}/"]\n'
+            '[audience.club]\nsees = "blurred"\nnoise = "2km"\nkeep = "1000week"\nsend = ["mqtt:share/{person}"]\n'
+        )
+        bridge, load = live_process(config, port), Load(port)
+        broker.start()
+        bridge.start()
+        listening = load.listen(broker.port)
+        senders = [threading.Thread(target=load.by_http), threading.Thread(target=load.by_mqtt, args=(broker.port,))]
+        for one in senders:
+            one.start()
+        for number in range(kills):
+            time.sleep(random.uniform(0.2, 1.5))
+            some = broker if number % EVERY_BROKER == EVERY_BROKER - 1 else bridge
+            some.end()
+            some.start()
+        time.sleep(2.0)
+        load.over.set()
+        for one in senders:
+            one.join()
+        store = _settled(folder)
+        listening.loop_stop()
+        bridge.end()
+        broker.end()
+        return _counts(store, load, came)
+
+
+def _settled(folder: Path) -> LiveStore:
+    """The store, once everything in it was sent on."""
+    store = LiveStore(folder / "live", live_key(folder / "live"))
+    deadline, idle = time.monotonic() + 120.0, 0
+    while time.monotonic() < deadline and idle < 3:
+        idle = idle + 1 if not store.due(10**15) else 0
+        time.sleep(1.0)
+    return store
+
+
+def _counts(store: LiveStore, load: Load, came: list[str]) -> dict[str, int]:
+    kept = {
+        (audience, person): {one.time_ms // 1000: one for one in store.visible(audience, person, 10**15, most=10**6)}
+        for audience in ("friends", "club")
+        for person in ("me", "ann")
+    }
+    sent: dict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)
+    for asked_for in came:
+        row = {name: value[0] for name, value in parse_qs(urlsplit(asked_for).query).items()}
+        sent[row["id"], row["timestamp"]].add((row["lat"], row["lon"]))
+    for (person, moment), places in sent.items():
+        one = kept["friends", person][int(moment)]
+        places.add((f"{one.lat_deg:.7f}", f"{one.lon_deg:.7f}"))
+    stream = [one.encode() for one in came] + load.messages
+    lost = {
+        person: len(load.acknowledged[person] - set(kept["friends", person]) & set(kept["club", person]))
+        for person in ("me", "ann")
+    }
+    return {
+        "acknowledged by HTTP": len(load.acknowledged["me"]),
+        "lost": lost["me"],
+        "acknowledged by the broker": len(load.acknowledged["ann"]),
+        "lost by the broker": lost["ann"],
+        "sent on": len(sent),
+        "not sent on": len(load.acknowledged["me"] - {int(moment) for person, moment in sent if person == "me"}),
+        "sent again": len(came) - len(sent),
+        "sent with other noise": sum(len(places) > 1 for places in sent.values()),
+        "bytes searched": sum(map(len, stream)),
+        "exact in a blurred stream": _exact(stream, load),
+    }
+
+
+def _exact(stream: list[bytes], load: Load) -> int:
+    """Messages that hold a true latitude and longitude of anybody, to five decimals (1 m)."""
+    whole = b"\n".join(stream)
+    found = 0
+    for places in load.true.values():
+        for lat, lon in places.values():
+            if f"{lat:.5f}"[:-1].encode() in whole and f"{lon:.5f}"[:-1].encode() in whole:
+                found += sum(f"{lat:.6f}"[:-1].encode() in one and f"{lon:.6f}"[:-1].encode() in one for one in stream)
+    return found
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=50)
+    with tempfile.TemporaryDirectory() as chosen:
+        print(json.dumps(kill_under_load(Path(chosen), parser.parse_args().kills), indent=1))
