@@ -2,7 +2,7 @@
 
     python tests/faults/kill_live.py --kills 50
 
-Two people send: one by HTTP, every position again and again until it is acknowledged, one by MQTT. Two blurred audiences
+Two people send: one by HTTP, every position again until it is acknowledged, one by MQTT. Two blurred audiences
 are sent to, by Traccar's protocol and by MQTT. Every byte they get is searched for the true positions.
 """
 
