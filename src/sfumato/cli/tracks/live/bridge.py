@@ -45,9 +45,16 @@ def register(app: typer.Typer) -> None:
     app.add_typer(live, name="live", no_args_is_help=True)
 
 
-def example() -> None:
+def _say(words: str, *, json: bool, **values: object) -> None:
+    if json:
+        print_json({"ok": True, **values})
+    else:
+        typer.echo(words)
+
+
+def example(json: AsJson = False) -> None:
     """A file to begin with, on stdout."""
-    typer.echo(EXAMPLE, nl=False)
+    _say(EXAMPLE.rstrip("\n"), json=json, toml=EXAMPLE)
 
 
 def check(config: Path = _CONFIG, json: AsJson = False) -> None:
@@ -71,10 +78,11 @@ def check(config: Path = _CONFIG, json: AsJson = False) -> None:
             typer.echo(f"  {what:<56}{odds}")
 
 
-def token() -> None:
+def token(json: AsJson = False) -> None:
     """The token goes into the phone or to the audience, its hash into the file."""
     made = secrets.token_urlsafe(32)
-    typer.echo(f"token (shown once): {made}\nin the file:        {token_hash(made)}")
+    said = f"token (shown once): {made}\nin the file:        {token_hash(made)}"
+    _say(said, json=json, token=made, hash=token_hash(made))
 
 
 def run(
@@ -83,6 +91,7 @@ def run(
     port: int = typer.Option(8077, help="The port to listen on."),
     receiver: str | None = typer.Option(None, help="Read a receiver, too: anna@localhost:2947 (gpsd, or NMEA by TCP)."),
     passphrase_file: Path | None = _PASSPHRASE,
+    json: AsJson = False,
 ) -> None:
     """No request, position or name is ever logged. SIGTERM stops it; killed at any moment it goes on where it was."""
     asked = load_config(config)
@@ -90,6 +99,7 @@ def run(
         serve = import_module("sfumato.tracks.live.doors.always_on").serve
     except ImportError as error:
         raise MissingExtra(error.name or "starlette", "live") from error
+    _say(f"http://{host}:{port}", json=json, url=f"http://{host}:{port}")
     serve(asked, host=host, port=port, passphrase=passphrase_in(passphrase_file), receiver=_receiver(receiver))
 
 
@@ -108,6 +118,7 @@ def pipe(
     person: str = _PERSON,
     durable: bool = typer.Option(False, "--durable", help="On the disk before each answer: survives a power cut, too."),
     passphrase_file: Path | None = _PASSPHRASE,
+    json: bool = typer.Option(True, "--json", help="Lines are JSON with or without it."),
 ) -> None:
     """{"lat": 48.85, "lon": 2.35, "time": 1790000000} in; one line for every audience that may see it out."""
     bridge = _bridge(load_config(config), passphrase_file, durable=durable)
@@ -124,6 +135,7 @@ def link(
     audience: str = _AUDIENCE,
     person: str = _PERSON,
     lasts: str = typer.Option("24h", "--for", help="After this it is gone, e.g. 8h or 1week."),
+    json: AsJson = False,
 ) -> None:
     """What the link shows is what the audience sees; whoever has it sees it."""
     asked = load_config(config)
@@ -134,39 +146,46 @@ def link(
         raise InputError("A link lasts from a minute to a year.", "Say --for 24h.")
     made = secrets.token_urlsafe(32)
     _store(asked).add_link(token_hash(made), audience, person, int(1000 * (time.time() + lasts_s)))
-    typer.echo(f"{asked.url or 'http://127.0.0.1:8077'}/s/{made}")
+    made = f"{asked.url or 'http://127.0.0.1:8077'}/s/{made}"
+    _say(made, json=json, link=made, lasts_s=lasts_s)
 
 
 def revoke(
     config: Path = _CONFIG,
     audience: str = _AUDIENCE,
     link: str | None = typer.Option(None, help="Only this link; else all of the audience."),
+    json: AsJson = False,
 ) -> None:
     """Whoever opens them then gets 404."""
     asked = load_config(config)
     whose, store = asked.audience(audience), _store(asked)
     gone = store.revoke(whose.name, link and token_hash(link.rstrip("/").rsplit("/", 1)[-1]))
-    typer.echo(f"{count_of(gone, 'link')} ended.")
+    _say(f"{count_of(gone, 'link')} ended.", json=json, ended=gone)
 
 
 def pause(
-    config: Path = _CONFIG, audience: str = _AUDIENCE, end: bool = typer.Option(False, "--end", help="End the pause.")
+    config: Path = _CONFIG,
+    audience: str = _AUDIENCE,
+    end: bool = typer.Option(False, "--end", help="End the pause."),
+    json: AsJson = False,
 ) -> None:
     """What is measured meanwhile is never shown to it."""
     asked = load_config(config)
     _store(asked).pause(asked.audience(audience).name, None if end else int(1000 * time.time()))
-    typer.echo(f"{audience} sees again what is measured from now on." if end else f"Nothing leaves for {audience}.")
+    said = f"{audience} sees again what is measured from now on." if end else f"Nothing leaves for {audience}."
+    _say(said, json=json, audience=audience, paused=not end)
 
 
 def forget(
     config: Path = _CONFIG,
     audience: str = _AUDIENCE,
     person: str | None = typer.Option(None, help="Only this person's; else everybody's."),
+    json: AsJson = False,
 ) -> None:
     """What was sent elsewhere cannot be taken back."""
     asked = load_config(config)
-    name = asked.audience(audience).name
-    typer.echo(f"{count_of(_store(asked).forget(name, person), 'position')} deleted.")
+    gone = _store(asked).forget(asked.audience(audience).name, person)
+    _say(f"{count_of(gone, 'position')} deleted.", json=json, deleted=gone)
 
 
 def _store(asked: LiveConfig) -> LiveStore:
