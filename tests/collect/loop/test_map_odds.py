@@ -79,6 +79,7 @@ def test_the_gaussian_formula_is_no_limit_where_ours_is() -> None:
     assert formula < reached < odds_of_pair(rows[pair[0]], rows[pair[1]], reported, 3_000, local=math.exp(2.0))
 
 
+@pytest.mark.slow
 def test_coarser_maps_never_pass_the_limit_more_often() -> None:
     """Sums over blocks, single blocks, rounded counts: the odds of what is seen, from two sets of simulated maps."""
     channel, shares = town()

@@ -88,6 +88,7 @@ def test_the_sentence_says_people_width_time_and_cost() -> None:
     assert "cannot even tell its halves apart" in few.words
 
 
+@pytest.mark.slow
 def test_who_reports_every_day_stops_when_the_budget_is_spent() -> None:
     daily = forecast(planned(), people=100, after_s=60 * 86_400, cycle_s=86_400, reporting="every-cycle")
     assert daily.reports == 100 * 15

@@ -93,6 +93,7 @@ def test_without_bounding_the_audit_finds_much_more_than_epsilon() -> None:
     assert least_epsilon(with_them, without) > 3.0
 
 
+@pytest.mark.slow
 def test_a_name_that_one_person_has_is_released_with_probability_delta_at_most() -> None:
     epsilon, delta, bound = 1.0, 0.02, 3
     released, cost = 0, 0.0

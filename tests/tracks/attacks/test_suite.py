@@ -31,6 +31,7 @@ def noisy(trace: Trace, seed: int, noise_m: float = 300.0) -> Trace:
     return town.moved(trace, np.random.default_rng(seed).normal(0, noise_m, (len(trace), 2)))
 
 
+@pytest.mark.slow
 def test_independent_noise_is_averaged_away_and_multiscale_noise_keeps_what_its_certificate_allows():
     people = [town.person(seed, days=3) for seed in range(8)]
     names = ["nights averaged", "fitted smoothing"]

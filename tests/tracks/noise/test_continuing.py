@@ -31,6 +31,7 @@ from sfumato.tracks.priors.kernels import RBF, Matern32
 LADDER = Ladder(np.array([12.0, 300.0, 25000.0]), np.array([0.4, 0.3, 0.3]), 0.05, 0.1)
 
 
+@pytest.mark.slow
 def test_three_shuffled_releases_have_the_joint_covariance_of_one_process() -> None:
     start = 1.7e9
     first = start + np.array([100.0, 110.0, 400.0])  # released first
