@@ -34,6 +34,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import import_module
 from inspect import isabstract
 
@@ -250,6 +251,7 @@ def _tested(scores: FloatArray) -> Iterator[tuple[tuple[str, int], FloatArray]]:
             first, band = last, band + 1
 
 
+@lru_cache(maxsize=4)  # tracks are looked at in stretches of one length
 def _frequencies(points: int) -> FloatArray:
     """The orthonormal cosine transform (DCT-II) as a matrix."""
     rows = np.cos(np.pi / points * np.outer(np.arange(points), np.arange(points) + 0.5))
