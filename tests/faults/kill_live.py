@@ -169,13 +169,14 @@ def _counts(store: LiveStore, load: Load, came: list[str]) -> dict[str, int]:
 
 
 def _exact(stream: list[bytes], load: Load) -> int:
-    """Messages that hold a true latitude and longitude of anybody, to five decimals (1 m)."""
+    """Messages that hold a true latitude and longitude of anybody, to seven decimals (as they are written)."""
     whole = b"\n".join(stream)
     found = 0
     for places in load.true.values():
-        for lat, lon in places.values():
-            if f"{lat:.5f}"[:-1].encode() in whole and f"{lon:.5f}"[:-1].encode() in whole:
-                found += sum(f"{lat:.6f}"[:-1].encode() in one and f"{lon:.6f}"[:-1].encode() in one for one in stream)
+        for place in places.values():
+            lat, lon = (f"{degrees:.7f}".encode() for degrees in place)
+            if lat in whole and lon in whole:
+                found += sum(lat in one and lon in one for one in stream)
     return found
 
 

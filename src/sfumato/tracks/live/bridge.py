@@ -79,7 +79,8 @@ class Bridge:
         batch = LiveBatch(last_only={one.name for one in self.config.audiences if one.keep_s is None})
         self.store.begin()
         try:
-            open_now = [one for one in self.config.audiences if one.name not in self.paused]
+            paused = self.paused
+            open_now = [one for one in self.config.audiences if one.name not in paused]
             outcomes, prints = [], dict[tuple[str, int], int]()
             passages: list[Passage | None] = []
             for one in positions:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import time
 from collections.abc import Callable, Iterator
 
 from sfumato.base.errors import InputError
@@ -13,12 +14,13 @@ from sfumato.tracks.live.positions import Position, from_line
 from sfumato.tracks.live.store import Sight
 
 _READ_BYTES = 1 << 18
-_LOOK_EVERY_S = 1.0
+_LOOK_EVERY_S = 0.2
 _LONGEST_LINE = 1 << 16
 
 
 def run_pipe(bridge: Bridge, source: int, write: Callable[[str], object], *, person: str = "me") -> None:
     """Until the source ends; every line that was there is one batch, answered after it is in the store."""
+    looked = 0.0
     for lines in _batches(source):
         answers, positions = list[str | None](), list[Position]()
         for line in lines:
@@ -29,7 +31,10 @@ def run_pipe(bridge: Bridge, source: int, write: Callable[[str], object], *, per
                 answers.append(json.dumps({"error": f"{error.what} {error.advice}".strip()}))
         taken = iter(bridge.take(positions) if positions else [])
         said = [_answer(next(taken)) if answer is None else answer for answer in answers]
-        due = bridge.due()
+        now = time.monotonic()
+        look = not lines or now - looked > _LOOK_EVERY_S
+        due = bridge.due() if look else []
+        looked = now if look else looked
         said += [sight_line(one) for one in due]
         text = "\n".join(filter(None, said))
         if text:

@@ -33,7 +33,8 @@ class Sending:
         async with self._client:
             while True:
                 due = self._reading.due()
-                sent = [one for one in due if await self._send(one)]
+                arrived = await asyncio.gather(*(self._send(one) for one in due))
+                sent = [one for one, there in zip(due, arrived, strict=True) if there]
                 if sent:
                     self._reading.store.mark_sent(sent)
                 pause_s = 1.0 if len(sent) == len(due) else min(2 * pause_s, _LONGEST_WAIT_S)

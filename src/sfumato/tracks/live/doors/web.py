@@ -119,8 +119,7 @@ class LiveDoor:
 
     # In.
 
-    def _device(self, request: Request, token: str) -> str | None:
-        mark = token_hash(token)
+    def _device(self, token: str, mark: str) -> str | None:
         person = self._known.get(mark)
         if person is None:
             person = self.config.person_of(token)
@@ -130,11 +129,12 @@ class LiveDoor:
         return person
 
     async def _take(self, request: Request, token: str, read: Callable[[str], Position | None]) -> Response:
-        person = self._device(request, token)
+        mark = token_hash(token)
+        person = self._device(token, mark)
         if person is None:
             host = request.client.host if request.client else ""
             return missing() if self._wrong.spend(host) else Response(status_code=429, headers=_COMMON)
-        if not self._devices.spend(token_hash(token)):
+        if not self._devices.spend(mark):
             return Response(status_code=429, headers={**_COMMON, "retry-after": "60"})
         position = read(person)
         if position is not None:
