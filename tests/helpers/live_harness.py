@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import http.server
 import shutil
 import signal
@@ -83,7 +84,7 @@ def asked(url: str, *, data: bytes | None = None, token: str = "", wait_s: float
             return answer.status, answer.read()
     except urllib.error.HTTPError as error:
         return error.code, error.read()
-    except OSError:
+    except (OSError, http.client.HTTPException):
         return 0, b""
 
 

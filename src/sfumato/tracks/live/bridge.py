@@ -62,6 +62,7 @@ class Bridge:
         self._print_key = derived_key(key, b"live fingerprints")
         self._passphrase = passphrase
         self._gates: dict[str, Gate] = {}
+        self._newest: dict[int, int] = {}  # of each person's times: what is later was never used
         self._tracks: OrderedDict[str, Track] = OrderedDict()
         self._begun = {(person, size) for person, sizes in store.processes().items() for size in sizes}
         self._paused, self._version = store.pauses(), store.version()
@@ -72,6 +73,7 @@ class Bridge:
         version = self.store.version()
         if version != self._version:
             self._paused, self._version = self.store.pauses(), version
+            self._newest.clear()
         return self._paused
 
     def take(self, positions: Sequence[Position]) -> list[Taken]:
@@ -99,6 +101,7 @@ class Bridge:
         except BaseException:
             self.store.rollback()
             self._tracks.clear()  # what was learnt from positions that are not in the store
+            self._newest.clear()
             raise
         return taken
 
@@ -106,8 +109,12 @@ class Bridge:
         person = self.store.id_of(one.person)
         mark = self._fingerprint(one)
         known = prints.get((one.person, one.time_ms))
-        if known is None:
+        newest = self._newest.get(person)
+        if newest is None:
+            newest = self.store.newest(person)
+        if known is None and one.time_ms <= newest:
             known = self.store.fingerprint(person, one.time_ms)
+        self._newest[person] = max(newest, one.time_ms)
         if known is not None:
             return "again" if known == mark else "second"
         prints[one.person, one.time_ms] = mark

@@ -143,6 +143,11 @@ class LiveStore:
         row = self._db.execute("SELECT print FROM used WHERE person = ? AND time_ms = ?", (person, time_ms)).fetchone()
         return None if row is None else int(row[0])
 
+    def newest(self, person: int) -> int:
+        """The latest moment of somebody that was used; before 1970 where there is none."""
+        found = self._db.execute("SELECT MAX(time_ms) FROM used WHERE person = ?", (person,)).fetchone()[0]
+        return -1 if found is None else int(found)
+
     def processes(self) -> dict[str, list[float]]:
         """The sizes of all finest processes that were ever begun, by person: their losses add up."""
         rows = self._db.execute("SELECT name, size_m FROM process JOIN person ON id = person ORDER BY began_ms")

@@ -39,6 +39,7 @@ _COMMON = {
     "x-frame-options": "DENY",
     "x-robots-tag": "noindex",
 }
+_STORED = Response("[]", 200, _COMMON, "application/json")
 _Act = Callable[[Request], Awaitable[Response]]
 
 
@@ -139,7 +140,7 @@ class LiveDoor:
         position = read(person)
         if position is not None:
             await self.commits.take(position)
-        return Response("[]", 200, _COMMON, "application/json")
+        return _STORED
 
     async def owntracks(self, request: Request) -> Response:
         """OwnTracks in HTTP mode."""
