@@ -163,6 +163,11 @@ BOUNDS = (
 )  # whole cells, not a hair more
 
 
+def degrees(places: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Latitude and longitude of places (n, 2), in metres east and north of the square's corner."""
+    return SOUTH + places[:, 1] / _NORTH_M, WEST + places[:, 0] / _EAST_M
+
+
 def released(places: FloatArray, noise_m: float, rng: np.random.Generator, *, trips: bool = False) -> Received:
     """People at these places with today's default noise: stays of some points each, or a trip from each to the next.
 

@@ -23,12 +23,13 @@ from pyproj import Geod
 
 from answer_worlds import default_kernel
 from sfumato.base.arrays import FloatArray
+from sfumato.base.things.estimated_map import GridAreas
 from sfumato.base.things.frames import displace
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.answers.flows.origin_destination import estimate_flows
-from sfumato.tracks.answers.maps.cells import Bounds, Window, asked_for
+from sfumato.tracks.answers.maps.cells import Bounds, Window, asked_for, count_on, units_of
 from sfumato.tracks.answers.maps.deconvolution import Spread, density
-from sfumato.tracks.answers.maps.heatmap import align, count_on, estimate_heatmap, units_of
+from sfumato.tracks.answers.maps.heatmap import align, estimate_heatmap
 from sfumato.tracks.answers.received import NoiseLaw, Received, people_of, receive
 from sfumato.tracks.noise.multiscale.ladder import path_chunks, shipped_ladder
 from sfumato.tracks.people.door import protect_fleet
@@ -105,8 +106,8 @@ def heat_maps(
     lat = np.concatenate([trace.lat_deg for _, trace in people])
     lon = np.concatenate([trace.lon_deg for _, trace in people])
     print(f"\n{len(people)} people, {len(lat)} points\n")
-    print("| noise | law | cells | counting | corrected | asked for | truth within 90 % | CPU s |")
-    print("|---|---|---|---|---|---|---|---|")
+    print("| noise | law | cells | counting | corrected | asked for | areas | truth within 90 % | busiest 20 | CPU s |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
     for noise_m in noises_m:
         for kind in kinds:
             rows: dict[float, list[tuple[float, ...]]] = {}
@@ -117,16 +118,18 @@ def heat_maps(
                     took = time.process_time() - began
                     cells = found.grid.locate(lat, lon)
                     truth = np.bincount(cells[cells >= 0], minlength=found.grid.cells) / np.count_nonzero(cells >= 0)
-                    held = float(np.mean(((found.low <= truth) & (truth <= found.high))[truth > 1e-3]))
-                    apart = [0.5 * float(np.abs(share - truth).sum()) for share in (found.naive, found.share)]
-                    rows.setdefault(cell_m, []).append((*apart, held, took))
+                    apart = [0.5 * float(np.abs(share - truth).sum()) for share in (found.counted, found.picture)]
+                    shown = found.cells.sums(truth) if isinstance(found.cells, GridAreas) else truth
+                    inside = (found.low <= shown) & (shown <= found.high)
+                    busiest = float(np.mean(inside[np.argsort(-shown)[:20]]))
+                    rows.setdefault(cell_m, []).append((*apart, inside.size, float(inside.mean()), busiest, took))
             for cell_m, seen in rows.items():
-                naive, ours, held, took = np.mean(seen, axis=0)
+                naive, ours, shown_areas, held, busiest, took = np.mean(seen, axis=0)
                 bar = BARS.get((int(noise_m), int(cell_m))) if bounds == BOUNDS else None
                 wish = "" if bar is None else f"{bar:.4f} {'met' if ours <= bar else 'missed'}"
                 print(
                     f"| {noise_m:.0f} m | {kind} | {cell_m:.0f} m | {naive:.3f} | {ours:.4f} | {wish} "
-                    f"| {100 * held:.0f} % | {took:.1f} |",
+                    f"| {shown_areas:.0f} | {100 * held:.0f} % | {100 * busiest:.0f} % | {took:.1f} |",
                     flush=True,
                 )
 
@@ -242,7 +245,7 @@ def told_shifts(draws: int) -> None:
                 truth = _share(window, true)
                 rest = received.law.variance_m2 - float(np.asarray(received.law.kernel(1e9)))
                 spread = Spread.of(received.law.of_variance(rest), *window.shape, *window.latent_m)
-                found = [_apart_of(ours.share, truth)]
+                found = [_apart_of(ours.picture, truth)]
                 for left in (together, 0.0 * together):
                     moved = _counts(window, [one - shift + left for one, shift in zip(seen, off, strict=True)])
                     map_of = window.sum_cells(density([spread], [moved], ours.steps))

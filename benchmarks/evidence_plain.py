@@ -82,7 +82,7 @@ def heat(people: People, received: Received, bounds: Bounds) -> list[tuple[float
         truth, naive = truth / truth.sum(), naive / naive.sum()
         found = estimate_heatmap([received], cell_m=cell_m, bounds=bounds)
         assert found.grid.cells == cells**2, "the cells asked for do not fill the rectangle"
-        ours = _northwards(found.share.reshape(cells, cells), truth)
+        ours = _northwards(found.picture.reshape(cells, cells), truth)
         out.append((apart(naive, truth), min(apart(summed(one, cells), truth) for one in tried), apart(ours, truth)))
     return out
 

@@ -67,7 +67,7 @@ def one_draw(world: World, people: int, cell_m: float, seed: int) -> list[float]
     answer = estimate_heatmap([released(places, NOISE_M, rng)], cell_m=cell_m, bounds=BOUNDS)
     made = [publish(table, epsilon=epsilon, cell_m=cell_m, bounds=BOUNDS, rng=seed) for epsilon in (1.0, 0.1)]
     shown = [float(np.count_nonzero(~np.isnan(one.count))) for one in made]
-    return [apart(one, truth) for one in (answer.naive, answer.share, *(on_cells(m, grid) for m in made))] + shown
+    return [apart(one, truth) for one in (answer.counted, answer.picture, *(on_cells(m, grid) for m in made))] + shown
 
 
 def compare(draws: int) -> None:

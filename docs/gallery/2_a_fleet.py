@@ -45,12 +45,12 @@ class Picture:
 Picture(picture(heat))
 
 # %% [markdown]
-# How far the map is from the true shares of the same cells (half the sum of differences), against a count of the noisy points. An
-# interval over people belongs to every share:
+# How far the map is from the true shares of the same areas (half the sum of differences), against a count of the noisy points. An
+# interval for these very people belongs to every share:
 
 # %%
 lat, lon = heat.cells.centres_deg()
-true = np.bincount(heat.grid.locate(places[:, 0], places[:, 1]), minlength=heat.share.size) / len(places)
+true = np.bincount(heat.cells.locate(places[:, 0], places[:, 1]), minlength=heat.share.size) / len(places)
 print(f"corrected {0.5 * np.abs(heat.share - true).sum():.3f}, naive {0.5 * np.abs(heat.naive - true).sum():.3f}")
 for cell in np.argsort(-true)[:3]:
     print(f"{lat[cell]:.3f}, {lon[cell]:.3f}: true {true[cell]:.3f}, "

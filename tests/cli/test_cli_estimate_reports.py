@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from typer.testing import CliRunner
 
 from sfumato.base.errors import InputError, VerificationFailed
+from sfumato.base.things.estimated_map import GridAreas
 from sfumato.base.things.grid import Grid
 from sfumato.cli import app
 from sfumato.collect.client.wire import canonical_json, channel_version, to_base64url
@@ -19,6 +20,7 @@ from sfumato.collect.estimation.tally import tally_reports
 from sfumato.collect.grids.grid_channel import GridChannel
 from sfumato.collect.grids.tight import tight_channel
 from sfumato.collect.loop.reported import estimate_reports
+from sfumato.tracks.answers.answer_files import read_answer
 
 GRID = Grid.from_bounds(48.82, 2.27, 48.88, 2.38, cell_size_m=1000)
 TRUTH = np.where(np.arange(GRID.cells) % 9 == 4, 1.0, 0.05)
@@ -77,12 +79,16 @@ def test_reports_of_two_channels_each_keep_their_own_law_and_come_with_intervals
     done = run(app, [*asked, "-o", str(tmp_path / "heat.csv"), "--json"])
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["people"] == 6000
-    table = np.genfromtxt(tmp_path / "heat.csv", delimiter=",", names=True)
-    naive = sum(np.bincount(one, minlength=GRID.cells) for one in reports) / 6000
-    ours, counted = (0.5 * float(abs(share - TRUTH).sum()) for share in (table["share"], naive))
+    table = read_answer(tmp_path / "heat.csv")
+    tallies = [tally_reports(channel, one) for channel, one in zip(two, reports, strict=True)]
+    found = estimate_reports(tallies)
+    assert isinstance(found.cells, GridAreas)
+    assert table["share"].to_pylist() == pytest.approx(found.share.tolist())
+    ours, counted = (0.5 * float(abs(share - TRUTH).sum()) for share in (found.picture, found.counted))
     assert ours < 0.6 * counted
-    held = (table["low"] <= TRUTH) & (table["high"] >= TRUTH)
-    assert held.mean() > 0.7
+    truth = found.cells.sums(TRUTH)
+    assert np.mean((found.low_alike <= truth) & (truth <= found.high_alike)) > 0.7
+    assert (found.high - found.low < found.high_alike - found.low_alike + 1e-12).all()
     told = run(app, asked)
     assert "6000 reports of 6000 people" in told.output
     few = estimate_reports([tally_reports(two[0], reports[0][:3])])

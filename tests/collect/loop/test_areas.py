@@ -7,13 +7,14 @@ import itertools
 import numpy as np
 import pytest
 
+from sfumato.base.things.estimated_map import MOST_AREAS
 from sfumato.base.things.grid import Grid
 from sfumato.collect.estimation.tally import Tally
 from sfumato.collect.estimation.uncertainty import interval_ends, intervals
 from sfumato.collect.grids.sampling import draw_tally
 from sfumato.collect.loop import Rules, Sharpness, areas, cut, first_channel, sharpness, told_apart
 from sfumato.collect.loop.loop import Promise
-from sfumato.collect.loop.told_areas import MOST_AREAS, chosen_cells
+from sfumato.collect.loop.told_areas import chosen_cells
 
 MARSEILLE = Grid.from_bounds(43.25, 5.33, 43.33, 5.43, cell_size_m=600)
 

@@ -61,7 +61,8 @@ def test_areas_and_hexagons_hold_what_the_cells_within_them_hold() -> None:
     inside = np.concatenate([areas.locate(trace.lat_deg, trace.lon_deg) for _, trace in people])
     truth = np.bincount(inside[inside >= 0], minlength=2) / (inside >= 0).sum()
     assert by_area.share == pytest.approx(truth, abs=0.03)
-    assert by_area.to_table().column_names == ["cell", "lat", "lon", "share", "low", "high"]
+    ends = ["low", "high", "low_alike", "high_alike"]
+    assert by_area.to_table().column_names == ["cell", "lat", "lon", "share", *ends]
     hexagons = estimate_heatmap([release], h3=8, bounds=BOUNDS)
     where = np.concatenate([hexagons.cells.locate(trace.lat_deg, trace.lon_deg) for _, trace in people])
     truth = np.bincount(where[where >= 0], minlength=hexagons.cells.cells) / (where >= 0).sum()

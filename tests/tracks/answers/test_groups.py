@@ -10,7 +10,7 @@ from sfumato.base.errors import InputError
 from sfumato.base.things.frames import displace
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.answers.flows.trip_ends import rake
-from sfumato.tracks.answers.maps.heatmap import BY_DAYS, BY_PEOPLE, estimate_heatmap
+from sfumato.tracks.answers.maps.heatmap import COUNTED, estimate_heatmap
 from sfumato.tracks.answers.received import NoiseLaw, Received, day_groups, days_of, largest_share, other_by_day
 from sfumato.tracks.priors.kernels import Constant, White
 
@@ -51,24 +51,26 @@ def test_days_judge_only_where_the_next_day_has_noise_of_its_own() -> None:
     assert not other_by_day([NoiseLaw(White(100.0), 0.1), NoiseLaw(White(100.0) + Constant(50.0), 0.1)])
 
 
-def test_a_map_of_people_with_places_of_their_own_is_nearer_to_them_than_counting(
+def test_where_people_left_out_know_nothing_of_the_others_the_answer_counts_and_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """People left out call for a map that is nearly flat; their own other days do not."""
+    """Days judge the map well; people with places of their own would have it flat, which is worse than counting."""
     true, received = hermits(25, 8, 400.0)
 
-    def off(steps_by: str) -> tuple[float, float]:
+    def off() -> tuple[float, float, bool]:
         found = estimate_heatmap([received], cell_m=800, bounds=BOUNDS)
-        assert found.steps_by == steps_by
         cells = np.concatenate([found.grid.locate(trace.lat_deg, trace.lon_deg) for trace in true])
         truth = np.bincount(cells[cells >= 0], minlength=found.grid.cells) / (cells >= 0).sum()
-        return 0.5 * float(abs(found.share - truth).sum()), 0.5 * float(abs(found.naive - truth).sum())
+        apart = [0.5 * float(abs(one - truth).sum()) for one in (found.picture, found.counted)]
+        return apart[0], apart[1], COUNTED in found.notes
 
-    by_days, naive = off(BY_DAYS)
-    monkeypatch.setattr("sfumato.tracks.answers.maps.heatmap.other_by_day", lambda laws: False)
-    by_people, _ = off(BY_PEOPLE)
+    by_days, naive, told = off()
+    assert not told
+    monkeypatch.setattr("sfumato.tracks.answers.maps.deconvolution.other_by_day", lambda laws: False)
+    by_people, _, told = off()
     assert by_days < 0.7 * naive
-    assert by_days < 0.7 * by_people
+    assert told
+    assert by_people == pytest.approx(naive)
 
 
 def test_raked_flows_begin_and_end_where_trips_do() -> None:

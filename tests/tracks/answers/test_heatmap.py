@@ -14,7 +14,7 @@ from sfumato.base.errors import InputError, VerificationFailed
 from sfumato.base.things.estimated_map import EstimatedMap
 from sfumato.base.things.traces import Trace
 from sfumato.cli import app
-from sfumato.tracks.answers.answer_files import write_answer
+from sfumato.tracks.answers.answer_files import read_answer, write_answer
 from sfumato.tracks.answers.maps.cells import extent_of
 from sfumato.tracks.answers.maps.deconvolution import Spread
 from sfumato.tracks.answers.maps.heatmap import estimate_heatmap
@@ -28,7 +28,7 @@ def apart(found: EstimatedMap, people: list[tuple[str, Trace]]) -> tuple[float, 
     """Total variation from the truth: ours, and of counting released points."""
     cells = np.concatenate([found.grid.locate(trace.lat_deg, trace.lon_deg) for _, trace in people])
     truth = np.bincount(cells[cells >= 0], minlength=found.grid.cells) / (cells >= 0).sum()
-    return 0.5 * float(abs(found.share - truth).sum()), 0.5 * float(abs(found.naive - truth).sum())
+    return 0.5 * float(abs(found.picture - truth).sum()), 0.5 * float(abs(found.counted - truth).sum())
 
 
 @pytest.mark.parametrize("wish", [{}, {"mechanism": "independent"}, {"mechanism": "planar-laplace"}])
@@ -41,18 +41,20 @@ def test_the_map_comes_nearer_to_the_truth_than_counting(wish: dict[str, object]
     assert found.people == 60
     assert (found.low <= found.share).all()
     assert (found.share <= found.high).all()
+    assert (found.low_alike <= found.low).all()
+    assert (found.high <= found.high_alike).all()
     assert found.latent_m < 300
 
 
 def test_intervals_widen_with_fewer_people_and_are_refused_for_one() -> None:
     many, few = (estimate_heatmap([received(fleet(n))], cell_m=1500, bounds=BOUNDS) for n in (80, 12))
-    top = int(np.argmax(many.share))
-    assert few.high[top] - few.low[top] > 1.3 * (many.high[top] - many.low[top])
+    assert few.cells.cells < many.cells.cells
+    assert float(np.median(few.high - few.low)) > 1.3 * float(np.median(many.high - many.low))
+    assert float(np.median(few.high_alike - few.low_alike)) > 1.3 * float(np.median(many.high_alike - many.low_alike))
     (only,) = fleet(1)
     done = protect(only[1], noise_m=300, rng=3)
     one = estimate_heatmap([receive(done.release, done.certificate)], cell_m=1500, bounds=BOUNDS)
     assert np.isnan(one.low).all()
-    assert one.steps_by.startswith("fixed")
     again = protect(only[1], noise_m=300, rng=4)
     two = [receive(one.release, one.certificate) for one in (done, again)]
     assert estimate_heatmap(two, cell_m=1500, bounds=BOUNDS).people == 1
@@ -91,11 +93,12 @@ def test_time_weights_undo_a_person_who_samples_faster() -> None:
     people = [(f"q{i}", trace) for i, trace in enumerate([still[i % 2] for i in range(20)])]
     release = received(people, noise_m=200.0, seed=int(rng.integers(99)))
     north = {}
-    for weight in ("points", "time"):
+    for weight in ("points", "time", "people"):
         found = estimate_heatmap([release], cell_m=2000, bounds=BOUNDS, weight=weight)  # type: ignore[arg-type]
-        north[weight] = float(found.share[found.grid.centres_deg()[0] > 48.85].sum())
+        north[weight] = float(found.picture[found.grid.centres_deg()[0] > 48.85].sum())
     assert north["points"] == pytest.approx(10 / 11, abs=0.03)
     assert north["time"] == pytest.approx(0.5, abs=0.05)
+    assert north["people"] == pytest.approx(0.5, abs=0.05)
 
 
 def test_the_spread_has_the_variance_of_the_noise_and_loses_only_what_leaves_the_window() -> None:
@@ -152,14 +155,14 @@ def test_the_command_writes_shares_at_the_centres_and_says_what_it_did(tmp_path:
     assert protected.exit_code == 0, protected.output
     done = run(app, ["estimate", "heatmap", files[1], "--certificate", files[2], "--cell", "1km", "-o", files[3]])
     assert done.exit_code == 0, done.output
-    assert "Intervals of 90 % over people" in done.output
-    table = np.genfromtxt(files[3], delimiter=",", names=True)
-    assert table.dtype.names == ("lat", "lon", "share", "low", "high")
-    assert table["share"].sum() == pytest.approx(1)
+    assert "90 % intervals: low to high of these people" in done.output
+    table = read_answer(Path(files[3]))
+    assert table.column_names == ["cell", "lat", "lon", "share", "low", "high", "low_alike", "high_alike"]
+    assert sum(table["share"].to_pylist()) == pytest.approx(1)
     said = run(app, ["estimate", "heatmap", files[1], "-c", files[2], "--cell", "1km", "-o", files[4], "--json"])
     assert json.loads(said.stdout)["people"] == 10
     drawn = json.loads(Path(files[4]).read_text())["features"]
-    assert len(drawn) == len(table)
+    assert len(drawn) == table.num_rows
     nothing = run(app, ["estimate", "heatmap", files[1], files[1], "-c", files[2]])
     assert nothing.exit_code != 0
     assert "2 releases and 1 certificate." in str(nothing.exception)

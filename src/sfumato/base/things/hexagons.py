@@ -57,6 +57,16 @@ class HexCells:
         return cls.from_ids(ids)
 
     @property
+    def resolution(self) -> int:
+        """How fine they are."""
+        return int(h3_library().get_resolution(self.ids[0]))
+
+    def parents(self, resolution: int) -> HexCells:
+        """The coarser hexagons that hold their centres."""
+        h3 = h3_library()
+        return HexCells.from_ids(sorted({h3.cell_to_parent(one, resolution) for one in self.ids}))
+
+    @property
     def cells(self) -> int:
         """How many hexagons there are."""
         return len(self.ids)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sfumato.base.things.estimated_map import cut
 from sfumato.collect.loop.defences import (
     CycleVerdict,
     Influence,
@@ -21,7 +22,7 @@ from sfumato.collect.loop.loop import (
     next_channel,
 )
 from sfumato.collect.loop.rhythm import Calendar, CycleClasses, Rhythm, checked_rhythm, epoch_number
-from sfumato.collect.loop.told_areas import Sharpness, ToldAreas, areas, cut, sharpness, told_apart
+from sfumato.collect.loop.told_areas import Sharpness, ToldAreas, areas, sharpness, told_apart
 
 __all__ = ["Calendar", "ClosedCycle", "CycleClasses", "CycleVerdict", "Influence", "Promise", "ResidualTest", "Rhythm"]
 __all__ += ["Rules", "Sharpness", "ToldAreas", "areas", "capped_weights", "checked_promise"]

@@ -11,9 +11,7 @@ apart* when
 holds for the middle one of them, and neighbours are by :func:`resolution`, which a plan promises: the wider of the two.
 Both know the channels and the number of reports, and nothing else. **The areas are chosen without looking at what was
 reported**: an interval that covers a region of anybody's choice in 95 of 100 campaigns covers each of these in 95 of
-100. Areas drawn around what stands out would not have that: of a hundred noisy cells the largest is the luckiest.
-
-The grid's rows are cut into round(height / width) runs of nearly equal length, the columns likewise.
+100. They are cut as every map's are (:mod:`sfumato.base.things.estimated_map`).
 
 *Resolution.* Two neighbouring areas, ``w`` wide, one with twice as many people as the other: they are *told apart* when
 the fuller one comes out fuller in 95 of 100 campaigns. With people spread evenly over square areas A of the grid, and
@@ -34,13 +32,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from scipy.special import ndtri
 
 from sfumato.accountant.compose import Reporting
 from sfumato.base.arrays import FloatArray, IntArray, positive, read_only
+from sfumato.base.things.estimated_map import cut
 from sfumato.base.things.grid import Grid
 from sfumato.collect.estimation.tally import Tally
 from sfumato.collect.estimation.uncertainty import Intervals, interval_ends, linearise
@@ -54,7 +52,6 @@ _FEWEST_REPORTS = 25.0
 """Areas that so few reports tell apart are wide enough: the formula is for many."""
 _STEP = 1.25
 _SMALLEST_TOLD = 1e-12
-MOST_AREAS = 400
 DRAWN_UP_TO = 1_000
 """Cells of a grid whose map is cut into areas: beyond, another inverse of their covariance takes a cycle too long."""
 _NICE = (1.0, 1.5, 2.0, 3.0, 5.0, 7.5)
@@ -180,23 +177,6 @@ class Sharpness:
     more_reports: int | None
 
 
-def cut(grid: Grid, width: float | None) -> IntArray:
-    """The boxes (row, column, rows, columns) of areas about ``width`` wide; None: one box, the whole grid."""
-    if width is None:
-        return np.array([[0, 0, grid.rows, grid.columns]], dtype=np.int64)
-    wide = positive(width, "The width")
-    while True:
-        rows = _runs(grid.rows, grid.rows * grid.cell_height / wide)
-        columns = _runs(grid.columns, grid.columns * grid.cell_width / wide)
-        if (len(rows) - 1) * (len(columns) - 1) <= MOST_AREAS:
-            break
-        wide *= 1.1
-    boxes = [
-        (top, left, bottom - top, right - left) for top, bottom in pairwise(rows) for left, right in pairwise(columns)
-    ]
-    return np.array(boxes, dtype=np.int64)
-
-
 def chosen_cells(grid: Grid, boxes: IntArray) -> FloatArray:
     """One 0/1 row of (areas, cells) per box."""
     chosen = np.zeros((len(boxes), grid.rows, grid.columns))
@@ -250,9 +230,3 @@ def sharpness(known: Resolution, cell_width: float, reports: int) -> Sharpness:
 def _round_below(value: float) -> float:
     power = 10.0 ** math.floor(math.log10(value))
     return max(step for step in _NICE if step * power <= value * (1 + 1e-9)) * power
-
-
-def _runs(cells: int, count: float) -> list[int]:
-    """Where runs of nearly equal length begin and end: at most one per cell, at least one."""
-    whole = min(cells, max(1, round(count)))
-    return [round(index * cells / whole) for index in range(whole + 1)]

@@ -10,7 +10,6 @@ from sfumato.base.arrays import FloatArray
 from sfumato.base.drawing.panels import Bars, Panel
 from sfumato.base.shown import ShownAnswer
 from sfumato.base.things.estimated_map import EstimatedMap
-from sfumato.base.things.grid import Grid
 from sfumato.base.units import plain_number
 from sfumato.pages.notebook.contents import Sheet, averaged_matrix, drawn_tracks
 from sfumato.tracks.aggregates.public_table import PublicTable
@@ -29,7 +28,7 @@ MODEL = "Mostly the model: the release tells too little of the way for these num
 
 def _on_map(found: EstimatedMap | Flows, original: bool) -> Sheet:
     title = "Where people are" if isinstance(found, EstimatedMap) else "From where to where"
-    small = found.cells.cells <= MOST_OUTLINES or isinstance(found, Flows)
+    small = isinstance(found, Flows) or found.asked.cells <= MOST_OUTLINES
     parts = () if small else (averaged_matrix("share of each cell", _rows_of(found), "column (west to east)", "row"),)
     on_map = found if small else None
     return Sheet(title, parts, _mean(found), _figures(found), on_map=on_map)
@@ -37,7 +36,7 @@ def _on_map(found: EstimatedMap | Flows, original: bool) -> Sheet:
 
 def _rows_of(found: EstimatedMap | Flows) -> FloatArray:
     """The cells of a grid as they lie; others one after the other."""
-    return found.drawn.reshape(found.cells.shape if isinstance(found.cells, Grid) else (1, -1))
+    return found.drawn.reshape(found.grid.shape if found.drawn.size == found.grid.cells else (1, -1))
 
 
 def _mean(found: EstimatedMap | Flows) -> str:

@@ -49,7 +49,7 @@ def heat_picture(traces: Sequence[Trace], received: Received | None) -> HeatPict
                 f"Where people are: shares of cells of {format_length(cell_m)}, corrected for the noise from the "
                 f"release and its certificate alone ({steps}, by {found.steps_by})."
             )
-            return HeatPicture(_svg(found.grid, found.share, "Corrected heat map"), words)
+            return HeatPicture(_svg(found.grid, found.picture, "Corrected heat map"), words)
         except InputError:
             pass
     cells = np.concatenate([grid.locate(trace.lat_deg, trace.lon_deg) for trace in traces])

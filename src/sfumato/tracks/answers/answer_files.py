@@ -184,7 +184,7 @@ def write_picture(answer: Pictured, path: str | Path) -> None:
 
 def picture(answer: Pictured) -> str:
     """The SVG's text."""
-    cells = _cells_of(answer)
+    cells = getattr(answer, "asked", None) or _cells_of(answer)
     shapes, pairs = outlines(cells), getattr(answer, "pairs", None)
     every = np.concatenate([ring for shape in shapes for rings in shape for ring in rings])
     sheet = sheet_around(every[:, 1], every[:, 0], width=WIDTH, margin=10.0, least_m=1.0, even=True)

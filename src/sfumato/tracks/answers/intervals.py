@@ -56,6 +56,47 @@ def people_interval(
     return np.clip(np.minimum(low, share), 0.0, 1.0), np.clip(np.maximum(high, share), 0.0, 1.0)
 
 
+_EMPTY = 0.99
+_OWN_DRAWS = 4.0  # an area's own draws count against all areas' as so many
+
+
+def interval_of_released(
+    share: FloatArray,
+    counted: FloatArray,
+    errors: FloatArray,
+    confidence: float,
+    *,
+    in_empty: float,
+    more: FloatArray | float = 0.0,
+) -> tuple[FloatArray, FloatArray]:
+    """Low and high for the people released: by the ``errors`` (draws, cells) of releases that might have been.
+
+    The noise carries people into an area by how many were released there (``counted``) and out of it by how many are in
+    it, so the variance is V(R) = κ (counted + R) / 2 where the share is R, with κ drawn towards that of all areas. The
+    interval is every R with (share - R)² ≤ z² V(R), as [Wilson1927]'s, and ``more`` variance. Whole people are carried
+    into areas where nobody is: below, V(R) is at least ``in_empty`` counted, and an area is said to have anybody only
+    where so much is carried into one of a hundred that are empty.
+    """
+    draws = len(errors)
+    scale = (share + counted) / 2 + 1e-9
+    mean = errors.mean(axis=0)
+    by_chance = np.var(errors, axis=0, ddof=1) / draws
+    more_bias = (OF_BIAS**2 - 1) * np.maximum(mean**2 - by_chance, 0.0)
+    square = np.mean(errors**2, axis=0) + more_bias
+    pooled = float(square.sum() / scale.sum())
+    kappa = (draws * square + _OWN_DRAWS * pooled * scale) / ((draws + _OWN_DRAWS) * scale)
+    reach2 = float(ndtri((1 + confidence) / 2)) ** 2
+    middle, square = share + reach2 * kappa / 4, (reach2 * kappa / 4) ** 2
+    carried = kappa * counted / 2
+    low, high = (
+        middle + side * np.sqrt(reach2 * (into + kappa * share / 2 + more) + square)
+        for side, into in ((-1, np.maximum(carried, in_empty * counted)), (1, carried))
+    )
+    carried_at_most = float(ndtri(_EMPTY)) ** 2 * np.maximum(carried, in_empty * counted)
+    low = np.where(share**2 <= carried_at_most, 0.0, low)
+    return np.clip(low, 0.0, share), np.clip(high, share, 1.0)
+
+
 def poisson_interval(count: FloatArray, confidence: float) -> tuple[FloatArray, FloatArray]:
     """Low and high of the expectation behind a count that Poisson's law drew [Garwood1936]."""
     tail = (1 - confidence) / 2

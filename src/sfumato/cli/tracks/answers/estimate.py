@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast, get_args
 
 import numpy as np
 import typer
@@ -29,11 +29,7 @@ from sfumato.tracks.answers.maps.heatmap import USUAL_STEPS as HEATMAP_STEPS
 from sfumato.tracks.answers.maps.heatmap import estimate_heatmap
 from sfumato.tracks.answers.received import receive_each
 
-MEANING = (
-    "Corrected for noise whose law is on the certificate; nobody's own place is any less hidden. Intervals are for the "
-    "shares of people like these over the released period; they do not say that cells finer than the noise can be told "
-    "apart, nor on which side of a line between cells a street along it lies."
-)
+MEANING = "Corrected for noise whose law is on the certificate; nobody's own place is any less hidden."
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +39,13 @@ class HeatmapQuestion(MapQuestion):
     channel: list[Path] = typer.Option(
         [], "--channel", help="For reports of a collection: the signed channel of each file, in the same order."
     )
-    weight: str = typer.Option("points", help="Count 'points', or the 'time' that points stand for.")
+    weight: str = typer.Option(
+        "points", help="Count 'points', 'people' (all the same), or the 'time' points stand for."
+    )
 
 
 def heatmap(asked: HeatmapQuestion) -> None:
-    """``lat, lon, share, low, high`` for every cell, 500 m wide if unsaid."""
+    """``lat, lon, share, low, high, low_alike, high_alike`` of areas of cells, 500 m wide if unsaid."""
     if asked.channel:
         found = map_of_reports(asked, asked.channel)
         _tell(found, asked, found.points, "report")
@@ -95,7 +93,7 @@ def _tell(found: EstimatedMap | Flows, asked: MapQuestion, count: int, thing: st
         write_answer(found, asked.output)
     if asked.picture is not None:
         write_picture(found, asked.picture)
-    apart = found.shares - found.naives if isinstance(found, Flows) else found.share - found.naive
+    apart = found.shares - found.naives if isinstance(found, Flows) else found.picture - found.counted
     moved = 0.5 * float(np.abs(apart).sum())
     written = {"output": asked.output and str(asked.output), "picture": asked.picture and str(asked.picture)}
     if asked.json:
@@ -106,7 +104,7 @@ def _tell(found: EstimatedMap | Flows, asked: MapQuestion, count: int, thing: st
         f"{count_of(count, thing)} of {whose}, {_words(found)}, worked out on cells of "
         f"{format_length(found.latent_m)} in {steps} ({found.steps_by}).",
         f"The correction moves {100 * moved:.1f} % of the map, compared with counting released {things}.",
-        *([f"Intervals of {100 * found.confidence:g} % over people."] if np.isfinite(found.low).any() else []),
+        *([f"Intervals of {100 * found.confidence:g} % over people."] if _of_flows(found) else []),
         *found.notes,
         MEANING,
     ]
@@ -114,11 +112,15 @@ def _tell(found: EstimatedMap | Flows, asked: MapQuestion, count: int, thing: st
     typer.echo("\n".join(lines))
 
 
+def _of_flows(found: EstimatedMap | Flows) -> bool:
+    return isinstance(found, Flows) and bool(np.isfinite(found.lows).any())
+
+
 def _words(found: EstimatedMap | Flows) -> str:
-    grid = found.grid
-    if isinstance(found.cells, Grid):
+    grid, asked = found.grid, found.cells if isinstance(found, Flows) else found.asked
+    if isinstance(asked, Grid):
         return f"{grid.rows} x {grid.columns} cells of {format_length(grid.cell_height)}"
-    return f"{found.cells.cells} {'areas' if isinstance(found.cells, Areas) else 'hexagons'}"
+    return f"{asked.cells} {'areas' if isinstance(asked, Areas) else 'hexagons'}"
 
 
 def _cells(asked: MapQuestion, otherwise: str) -> dict[str, Any]:
@@ -134,8 +136,6 @@ def _cells(asked: MapQuestion, otherwise: str) -> dict[str, Any]:
 
 
 def _weight(text: str) -> Weight:
-    if text == "points":
-        return "points"
-    if text == "time":
-        return "time"
-    raise InputError(f"There is no weight '{text}'.", "Use points, or time.")
+    if text in get_args(Weight):
+        return cast(Weight, text)
+    raise InputError(f"There is no weight '{text}'.", f"Use {', '.join(get_args(Weight))}.")

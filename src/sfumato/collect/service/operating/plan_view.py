@@ -7,6 +7,7 @@ from dataclasses import asdict
 
 from sfumato.accountant.device import DEFAULT_CAP_PER_KM
 from sfumato.base.drawing.svg import element, picture
+from sfumato.base.things.estimated_map import cut
 from sfumato.base.things.grid import Grid
 from sfumato.base.units import format_length
 from sfumato.collect.client.offer import Caps
@@ -14,7 +15,7 @@ from sfumato.collect.client.reveals import reveals
 from sfumato.collect.loop.districts import Districts, pairs_of, telling
 from sfumato.collect.loop.forecast import CampaignPlan, Forecast, as_planned, cheaper, forecast, plan
 from sfumato.collect.loop.rhythm import as_reporting
-from sfumato.collect.loop.told_areas import DRAWN_UP_TO, cut
+from sfumato.collect.loop.told_areas import DRAWN_UP_TO
 from sfumato.collect.service.models.bodies import PlanRequest
 from sfumato.collect.service.models.outlook import CheaperView, PairView, PlanView, WidthView
 from sfumato.collect.service.rounds.signed_offers import districts_of

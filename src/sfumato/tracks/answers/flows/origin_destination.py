@@ -35,8 +35,8 @@ from sfumato.tracks.answers.flows.pair_shares import LARGEST, Flows
 from sfumato.tracks.answers.flows.trip_ends import rake, trip_ends
 from sfumato.tracks.answers.flows.trips import TripLikelihood, Trips, likelihood_of, trips_of
 from sfumato.tracks.answers.intervals import people_interval, poisson_interval
-from sfumato.tracks.answers.maps.cells import AskedCells, Bounds, Cells, Reporting, Window, asked_for
-from sfumato.tracks.answers.maps.heatmap import Aligned, align, units_of
+from sfumato.tracks.answers.maps.cells import AskedCells, Bounds, Cells, Reporting, Window, asked_for, units_of
+from sfumato.tracks.answers.maps.heatmap import Aligned, align
 from sfumato.tracks.answers.received import (
     NoiseLaw,
     Pair,

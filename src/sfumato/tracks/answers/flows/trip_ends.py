@@ -87,7 +87,7 @@ def trip_ends(
     for at_m in (trips.start_m, trips.end_m):
         people = count_ends(at_m, groups) if leave_out else None
         judged_by = people if people is not None and day is groups else count_ends(at_m, day)
-        one = fit_density(spreads, judged_by, people, coarse, steps_for_one=STEPS_FOR_ONE, on_step=on_step)
+        (one,) = fit_density(spreads, judged_by, people, coarse, steps_for_one=STEPS_FOR_ONE, on_step=on_step)
         found.append(coarse(one.density))
         again.append(coarse(one.again))
         without.append(one.without)

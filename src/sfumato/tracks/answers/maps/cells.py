@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -20,10 +20,11 @@ from scipy.sparse import csr_array
 from sfumato.base.arrays import BoolArray, FloatArray, IntArray, positive
 from sfumato.base.errors import InputError
 from sfumato.base.things.areas import Areas
-from sfumato.base.things.estimated_map import MapCells
+from sfumato.base.things.estimated_map import GridAreas, MapCells, Weight, cut
 from sfumato.base.things.grid import Grid
 from sfumato.base.things.hexagons import HexCells
 from sfumato.base.things.traces import Trace
+from sfumato.tracks.answers.received import NoiseLaw, Person, time_weights
 
 MARGIN = 4.0  # noises: released points of people inside are almost never farther out
 LATENT_OF_NOISE, LATENT_OF_CELL = 0.4, 2
@@ -112,6 +113,52 @@ class Window:
         return np.repeat(lat, columns), np.tile((lon + 180.0) % 360.0 - 180.0, rows)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Unit:
+    """One release of one person: places (n, 2) in latent rows and columns, when, what each counts; its length."""
+
+    law: int
+    person: int
+    places: FloatArray
+    times_s: FloatArray
+    mass: FloatArray
+    seconds: float
+    duration_s: float
+
+
+def units_of(
+    people: Sequence[Person], laws: Sequence[NoiseLaw], window: Window, *, weight: Weight = "points"
+) -> list[Unit]:
+    """Every release of everybody, person by person. A point counts one, or the seconds that it stands for, or as much
+    as makes everybody count the same."""
+    out = []
+    for number, person in enumerate(people):
+        points = sum(len(trace) for _, trace in person.releases)
+        for law, trace in person.releases:
+            seconds = time_weights(trace)
+            mass = seconds if weight == "time" else np.full(len(trace), 1.0 if weight == "points" else 1.0 / points)
+            places = window.places(trace.lat_deg, trace.lon_deg)
+            lasts = float(seconds.sum()), float(np.ptp(trace.times_s))
+            out.append(Unit(laws.index(law), number, places, trace.times_s, mass, *lasts))
+    return out
+
+
+def count_on(units: Sequence[Unit], law: int, window: Window, groups: Sequence[IntArray] | None = None) -> FloatArray:
+    """What counts in each latent cell (groups, rows, columns), of one law; ``groups`` of each unit's points."""
+    rows, columns = window.shape
+    count = 1 if groups is None else 1 + max(int(one.max(initial=0)) for one in groups)
+    out = np.zeros(count * rows * columns)
+    for number, unit in enumerate(units):
+        if unit.law == law:
+            row, column = (np.floor(unit.places[:, axis]).astype(np.int64) for axis in (0, 1))
+            inside = (row >= 0) & (row < rows) & (column >= 0) & (column < columns)
+            cells = row[inside] * columns + column[inside]
+            if groups is not None:
+                cells += groups[number][inside] * (rows * columns)
+            np.add.at(out, cells, unit.mass[inside])
+    return out.reshape(count, rows, columns)
+
+
 def _on_the_globe(grid: Grid) -> tuple[float, float, float, float]:
     """North and west of a grid's corner, height and width of its cells, all in degrees."""
     assert grid.north_deg is not None
@@ -161,6 +208,8 @@ def _area(box: Bounds) -> float:
 
 
 Cells = Grid | HexCells | Areas
+MOST_SHOWN = 2_500
+_ROUNDED = 1.2  # areas may be so much narrower than asked: cells and hexagons come in whole sizes
 NOTHING = 1e-12  # of everybody
 _HEXAGON_M = 1_281_256.0  # mean edge at resolution 0; every next one is 1/√7 of it
 _HEXAGON_SIDES = 1.61  # a square of that many edges is as large as a hexagon
@@ -181,6 +230,11 @@ class AskedCells:
             return math.sqrt(self.grid.cells * self.grid.cell_height * self.grid.cell_width / self.cells.cells)
         return self.grid.cell_height * (1.0 if self.cells is self.grid else _HEXAGON_SIDES)
 
+    @property
+    def whole_m2(self) -> float:
+        """The ground of the map."""
+        return self.grid.cells * self.grid.cell_height * self.grid.cell_width
+
     def summed_on(self, window: Window) -> Reporting:
         """How this window's latent cells go into the cells."""
         return Reporting(self.cells, window, None if self.cells is self.grid else _into(self.cells, window))
@@ -188,16 +242,18 @@ class AskedCells:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reporting:
-    """Latent cells summed into the cells asked for; ``into`` (cells, latent) is None for a grid."""
+    """Latent cells summed into cells; ``into`` (cells, latent) is None for a grid and rectangles of its cells."""
 
-    cells: Cells
+    cells: Cells | GridAreas
     window: Window
     into: csr_array | None
+    told: BoolArray | None = None  # which have numbers; None: all of them
 
     def masses(self, latent: FloatArray) -> FloatArray:
         """Sums (..., cells) of latent cells (..., rows, columns)."""
         if self.into is None:
-            return self.window.sum_cells(latent)
+            sums = self.window.sum_cells(latent)
+            return sums if not isinstance(self.cells, GridAreas) else self.cells.sums(sums)
         flat = latent.reshape(-1, latent.shape[-2] * latent.shape[-1])
         return np.asarray((self.into @ flat.T).T).reshape(*latent.shape[:-2], -1)
 
@@ -206,6 +262,30 @@ class Reporting:
         masses = self.masses(latent)
         share = masses / np.maximum(masses.sum(axis=-1, keepdims=True), 1e-300)
         return np.where(share < NOTHING, 0.0, share)
+
+
+def wide_enough(reporting: Reporting, width_m: float | None) -> Reporting:
+    """The areas that numbers are for: the cells themselves, rectangles of them, coarser hexagons; of named areas those
+    that are wide enough are ``told``. Without a width nothing is told but the whole."""
+    cells = reporting.cells
+    if isinstance(cells, Grid):
+        boxes = cut(cells, width_m, most=MOST_SHOWN)
+        return reporting if len(boxes) == cells.cells else replace(reporting, cells=GridAreas(cells, boxes))
+    if isinstance(cells, HexCells):
+        resolution = cells.resolution
+        while resolution > 0 and (width_m is None or _HEXAGON_SIDES * _edge_m(resolution) < width_m / _ROUNDED):
+            resolution -= 1
+        if resolution == cells.resolution:
+            return reporting
+        coarser = cells.parents(resolution)
+        return Reporting(coarser, reporting.window, _into(coarser, reporting.window))
+    ground = reporting.masses(np.ones(reporting.window.shape)) * math.prod(reporting.window.latent_m)
+    told = np.asarray(ground >= (math.inf if width_m is None else width_m / _ROUNDED) ** 2)
+    return reporting if told.all() else replace(reporting, told=told)
+
+
+def _edge_m(resolution: int) -> float:
+    return _HEXAGON_M / math.sqrt(7.0) ** resolution
 
 
 def asked_for(
@@ -226,7 +306,7 @@ def asked_for(
     if h3 is not None:
         south, west, north, east = extent_of(traces) if bounds is None else bounds
         hexagons = HexCells.from_bounds(south, west, north, east, resolution=h3)
-        side = _HEXAGON_M / math.sqrt(7.0) ** h3
+        side = _edge_m(h3)
         return AskedCells(hexagons, _helper((south, west, north, east), side, side))
     assert areas is not None
     if bounds is not None:
@@ -268,6 +348,9 @@ def outlines(cells: MapCells) -> list[list[Rings]]:
     """Of each cell its polygons, each of them rings, closed."""
     if isinstance(cells, Areas):
         return [[list(one.rings) for one in shape] for shape in cells.shapes]
+    if isinstance(cells, GridAreas):
+        sides = np.stack(cells.bounds_deg(), axis=1)
+        return [[[np.round(np.array([[w, s], [e, s], [e, n], [w, n], [w, s]]), 7)]] for s, w, n, e in sides]
     if isinstance(cells, HexCells):
         return [[[_on_one_side(np.array([*ring, ring[0]]))]] for ring in cells.outlines_deg()]
     assert isinstance(cells, Grid)

@@ -27,16 +27,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 from scipy.fft import irfft2, next_fast_len, rfft2
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
-from sfumato.base.arrays import FloatArray
+from sfumato.base.arrays import FloatArray, evenly
 from sfumato.base.things.estimated_map import em_factor
-from sfumato.tracks.answers.received import NoiseLaw
+from sfumato.tracks.answers.maps.cells import Unit, Window, count_on
+from sfumato.tracks.answers.received import NoiseLaw, day_groups, days_of, groups_of, other_by_day, split
 
 _FINE = 16  # points per cell and axis when a density is integrated numerically
 
@@ -56,8 +57,8 @@ class Spread:
     def of(cls, law: NoiseLaw, rows: int, columns: int, height_m: float, width_m: float) -> Spread:
         """The spread of one law on one window."""
         if law.epsilon_per_m is None:
-            down = _toeplitz(_steps(law.noise_m / height_m, rows))
-            across = _toeplitz(_steps(law.noise_m / width_m, columns))
+            down = _toeplitz(axis_steps(law.noise_m / height_m, rows))
+            across = _toeplitz(axis_steps(law.noise_m / width_m, columns))
             return cls(rows, columns, down, across, None, (0, 0))
         padded = (next_fast_len(2 * rows - 1, real=True), next_fast_len(2 * columns - 1, real=True))
         kernel = _laplace_steps(law.epsilon_per_m, rows, columns, height_m, width_m)
@@ -79,7 +80,7 @@ class Spread:
         return self.spread(np.ones((self.rows, self.columns)))
 
 
-def _steps(ratio: float, count: int) -> FloatArray:
+def axis_steps(ratio: float, count: int) -> FloatArray:
     """P(j), j = 0 .. count - 1, for noise of ``ratio`` cells."""
     places = np.arange(-1, count + 1, dtype=np.float64)
     z = places / ratio
@@ -108,6 +109,21 @@ def _laplace_steps(epsilon: float, rows: int, columns: int, height_m: float, wid
     return out
 
 
+_REACH = 4.0
+
+
+def near_of(law: NoiseLaw, height_m: float, width_m: float) -> FloatArray:
+    """The masses of the steps of a law, (2 r + 1, 2 c + 1) around none, as far as four times its noise."""
+    rows, columns = (math.ceil(_REACH * law.noise_m / size) + 1 for size in (height_m, width_m))
+    if law.epsilon_per_m is not None:
+        return _laplace_steps(law.epsilon_per_m, rows, columns, height_m, width_m)
+    down, across = (
+        axis_steps(law.noise_m / size, count)[np.abs(np.arange(-count + 1, count))]
+        for size, count in ((height_m, rows), (width_m, columns))
+    )
+    return down[:, None] * across[None, :]
+
+
 MOST_STEPS = 150
 _PATIENCE = 1.5  # go on half as long again after the best step before believing it
 _LEAST = 1e-300
@@ -117,9 +133,10 @@ _AHEAD = 0.8  # farther, and the way to the map becomes as rough as the noise
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StepsChosen:
-    """How many steps; what unseen groups said at each (log-likelihood per point); the answers without each group."""
+    """How many steps for each wish; what unseen groups said at each step (log-likelihood per point); the answers to the
+    last wish without each group."""
 
-    steps: int
+    steps: tuple[int, ...]
     held_out: FloatArray
     without: FloatArray
 
@@ -138,10 +155,18 @@ class FittedDensity:
 
 def density(spreads: Sequence[Spread], counts: Sequence[FloatArray], steps: int) -> FloatArray:
     """The density after ``steps`` steps; counts may be stacked along leading axes, alike for every law."""
-    walk = _Walk(spreads, counts)
-    for _ in range(steps):
-        walk.step()
-    return walk.density
+    return densities(spreads, counts, (steps,))[0]
+
+
+def densities(spreads: Sequence[Spread], counts: Sequence[FloatArray], steps: Sequence[int]) -> list[FloatArray]:
+    """The density after each of these numbers of steps, on one walk."""
+    walk, found = Walk(spreads, counts), {}
+    for taken in range(max(steps) + 1):
+        if taken in steps:
+            found[taken] = walk.density
+        if taken < max(steps):
+            walk.step()
+    return [found[one] for one in steps]
 
 
 def fit_density(
@@ -151,26 +176,29 @@ def fit_density(
     answer: Callable[[FloatArray], FloatArray],
     *,
     steps_for_one: int,
-    cells_of_noise: float = 1.0,
+    cells_of_noise: Sequence[float] = (1.0,),
     on_step: Callable[[], None] | None = None,
-) -> FittedDensity:
+) -> list[FittedDensity]:
     """The density of all counts together, (groups, rows, columns) for each law, by ``days`` and by ``people``.
 
-    One group of days leaves nothing to judge by: ``steps_for_one`` are taken. Without ``people`` nobody is left out.
+    One for each size of cells, counted in noises; the last has the ``answer`` without each group. One group of days
+    leaves nothing to judge by: ``steps_for_one`` are taken. Without ``people`` nobody is left out.
     """
     counts = [group.sum(axis=0) for group in days]
     judged = len(days[0]) > 1
     chosen = choose_steps(spreads, days, answer, cells_of_noise=cells_of_noise, on_step=on_step) if judged else None
-    steps = chosen.steps if chosen else steps_for_one
-    found = density(spreads, counts, steps)
+    steps = chosen.steps if chosen else (steps_for_one,) * len(cells_of_noise)
+    found = densities(spreads, counts, steps)
+    out = [FittedDensity(one, taken, judged, np.empty(0), one) for one, taken in zip(found, steps, strict=True)]
     if people is None:
-        return FittedDensity(found, steps, judged, np.empty(0), found)
+        return out
     if chosen is not None and people is days:
         without = chosen.without
     else:
         others = [together - group for together, group in zip(counts, people, strict=True)]
-        without = answer(density(spreads, others, steps))
-    return FittedDensity(found, steps, judged, without, density(spreads, _expected(spreads, counts, found), steps))
+        without = answer(density(spreads, others, steps[-1]))
+    again = density(spreads, _expected(spreads, counts, found[-1]), steps[-1])
+    return [*out[:-1], replace(out[-1], without=without, again=again)]
 
 
 def _expected(spreads: Sequence[Spread], counts: Sequence[FloatArray], latent: FloatArray) -> list[FloatArray]:
@@ -184,20 +212,22 @@ def choose_steps(
     groups: Sequence[FloatArray],
     answer: Callable[[FloatArray], FloatArray],
     *,
-    cells_of_noise: float = 1.0,
+    cells_of_noise: Sequence[float] = (1.0,),
     on_step: Callable[[], None] | None = None,
 ) -> StepsChosen:
     """The number of steps that predicts unseen groups best; ``groups`` are (groups, rows, columns) for each law.
 
-    Up to ``cells_of_noise`` times more are taken (four at most) while nobody can tell. ``answer`` is what is asked of a
-    map, and is kept for the map without each group.
+    Up to ``cells_of_noise`` times more are taken (four at most) while nobody can tell, for each of these sizes of
+    cells. ``answer`` is what is asked of a map, and is kept for the map without each group.
     """
-    walk = _Walk(spreads, [group.sum(axis=0) - group for group in groups])
+    walk = Walk(spreads, [group.sum(axis=0) - group for group in groups])
     total = float(sum(group.sum() for group in groups))
     judged: list[FloatArray] = []
     answers: list[FloatArray] = []
-    best, times = 0, min(max(cells_of_noise, 1.0), _MOST_TIMES)
-    while len(judged) < max(min(MOST_STEPS, 10 + _PATIENCE * best), round(times * best)):
+    best, times = 0, [min(max(one, 1.0), _MOST_TIMES) for one in cells_of_noise]
+    while len(judged) < min(MOST_STEPS, 10 + _PATIENCE * best) or (
+        len(judged) < round(max(times) * best) and _nobody_tells(judged, best, len(judged))
+    ):
         walk.step()
         judged.append(walk.likelihood_of(groups) / total)
         answers.append(answer(walk.density))
@@ -205,16 +235,35 @@ def choose_steps(
             on_step()
         if len(judged) <= MOST_STEPS and judged[-1].sum() >= max(one.sum() for one in judged):
             best = len(judged)
-    steps = best
-    for taken in range(best + 1, round(times * best) + 1):
-        apart = judged[best - 1] - judged[taken - 1]
-        if apart.sum() > math.sqrt(len(apart)) * float(np.std(apart, ddof=1)):
-            break
-        steps = taken
-    return StepsChosen(steps, np.array([one.sum() for one in judged]), answers[steps - 1])
+    last = best
+    while last < min(round(max(times) * best), len(judged)) and _nobody_tells(judged, best, last + 1):
+        last += 1
+    steps = tuple(min(last, round(one * best)) for one in times)
+    return StepsChosen(steps, np.array([one.sum() for one in judged]), answers[steps[-1] - 1])
 
 
-class _Walk:
+def _nobody_tells(judged: Sequence[FloatArray], best: int, taken: int) -> bool:
+    """Whether unseen groups judge so many steps within one standard error of the best."""
+    apart = judged[best - 1] - judged[taken - 1]
+    return bool(apart.sum() <= math.sqrt(len(apart)) * float(np.std(apart, ddof=1)))
+
+
+def left_out(
+    units: Sequence[Unit], laws: Sequence[NoiseLaw], window: Window, people: int
+) -> tuple[list[FloatArray], list[FloatArray]]:
+    """What counts in each latent cell, (groups, rows, columns) for each law: groups of days, and of people."""
+    lengths = [len(unit.places) for unit in units]
+    person = np.repeat([unit.person for unit in units], lengths)
+    days = days_of(person, np.concatenate([unit.times_s for unit in units]))
+    group = groups_of(people)
+    by_person = [count_on(units, law, window, split(group[person], lengths)) for law in range(len(laws))]
+    if int(days.max()) + 1 == people or not other_by_day(laws):
+        return by_person, by_person
+    of_day = split(day_groups(days, people), lengths)
+    return [count_on(units, law, window, of_day) for law in range(len(laws))], by_person
+
+
+class Walk:
     """The state of the walk: the density, and the spread of it that the next step needs."""
 
     def __init__(self, spreads: Sequence[Spread], counts: Sequence[FloatArray]) -> None:
@@ -266,3 +315,52 @@ def _dot(one: FloatArray, other: FloatArray) -> FloatArray:
 
 def _over(values: FloatArray) -> FloatArray:
     return np.asarray(values)[..., None, None]
+
+
+OF_NOISE = 3.0
+TOLD = float(ndtri(0.95))
+_WIDER = 1.25
+_ASKED = 150  # releases, and points of each, whose noise is asked how long it lasts
+
+
+def width_told_apart(units: Sequence[Unit], laws: Sequence[NoiseLaw], whole_m2: float, cell_m: float) -> float | None:
+    """The least width of areas on a map of ``whole_m2`` of cells of ``cell_m``; None where not even halves are told."""
+    noise_m = max(law.noise_m for law in laws)
+    points = own_points(units, laws)
+    width = max(cell_m, OF_NOISE * noise_m)
+    while width**2 <= whole_m2 / 2:
+        share = width**2 / whole_m2
+        if TOLD * math.sqrt(variance_of_one(width / noise_m) * share / points) <= share:
+            return width
+        width *= _WIDER
+    return None
+
+
+def variance_of_one(noises: float) -> float:
+    """v / s: the variance of an area's share told by one point, less its own chance, as part of the share."""
+    across = 9
+    fine = max(4, math.ceil(4 * noises))
+    steps = axis_steps(fine / noises, across * fine)
+    chance = steps[np.abs(np.arange(across * fine)[:, None] - np.arange(across * fine)[None, :])]
+    seen = chance.reshape(across * fine, across, fine).mean(axis=2)
+    q = seen.mean(axis=1)
+    information = seen.T @ (seen / q[:, None]) / across**2
+    middle = float(np.linalg.inv(information)[across // 2, across // 2]) / across
+    return middle**2 - 1.0
+
+
+def own_points(units: Sequence[Unit], laws: Sequence[NoiseLaw]) -> float:
+    """How many points with noise of their own these are worth, weighted as they count."""
+    some = evenly(len(units), _ASKED)
+    share, square = 0.0, 0.0
+    for unit in (units[one] for one in some):
+        mass = float(unit.mass.sum())
+        times = unit.times_s[evenly(len(unit.times_s), _ASKED)]
+        same = 1 / len(unit.places) if laws[unit.law].epsilon_per_m else _shared(laws[unit.law], times)
+        share += mass
+        square += mass**2 * same
+    return share**2 / square * len(units) / len(some)
+
+
+def _shared(law: NoiseLaw, times_s: FloatArray) -> float:
+    return float(np.mean(law.correlation(times_s[:, None] - times_s[None, :])))

@@ -1,9 +1,14 @@
-"""Where people are: shares of cells from protected releases, with the spread of the noise taken out.
+"""Where people are: shares of areas from protected releases, with the spread of the noise taken out.
 
 Each released point is its true place plus noise of the certified law. Releases are laid on one another, and the map
 that explains all points best is found on cells finer than those reported
-(:mod:`~sfumato.tracks.answers.maps.deconvolution`). The interval (:mod:`~sfumato.tracks.answers.intervals`) is for the
-share that a cell has among *people like these*, over the released period: these people are taken for a sample of them.
+(:mod:`~sfumato.tracks.answers.maps.deconvolution`). Numbers are for areas that can be told apart; the cells asked for
+are a picture.
+
+*Whose map it is*: that of the people released, their share of points, of seconds, or everybody counting the same. Its
+interval says how far the noise may have moved it: by the errors that the same way of working makes with releases that
+might have been (:mod:`~sfumato.tracks.answers.maps.simulated`). Where counting comes as near in those, it counts.
+*People like these*, of whom the released are a sample, have a wider one (:mod:`~sfumato.tracks.answers.intervals`).
 
 *What a release's points share.* Part of the noise is the same at all moments of a release (the constant share, and
 whatever is slower than the release is long). It does not average out over points, and a map in which it is taken for
@@ -33,39 +38,46 @@ from sfumato.base.arrays import FloatArray, IntArray, read_only
 from sfumato.base.compiled import compile_loop
 from sfumato.base.errors import InputError
 from sfumato.base.things.areas import Areas
-from sfumato.base.things.estimated_map import LEAST_PEOPLE, EstimatedMap, Weight
+from sfumato.base.things.estimated_map import COUNTING, LEAST_PEOPLE, EstimatedMap, Weight, whose_map
+from sfumato.base.things.grid import Grid
+from sfumato.base.units import count_of, format_length
 from sfumato.tracks.answers.intervals import people_interval
-from sfumato.tracks.answers.maps.cells import Bounds, Window, asked_for
-from sfumato.tracks.answers.maps.deconvolution import Spread, density, fit_density
+from sfumato.tracks.answers.maps.cells import (
+    AskedCells,
+    Bounds,
+    Reporting,
+    Unit,
+    Window,
+    asked_for,
+    count_on,
+    units_of,
+    wide_enough,
+)
+from sfumato.tracks.answers.maps.deconvolution import Spread, density, fit_density, left_out, width_told_apart
+from sfumato.tracks.answers.maps.simulated import amounts_of, draw_again
 from sfumato.tracks.answers.received import (
     NoiseLaw,
     Pair,
-    Person,
     Received,
     check_confidence,
     crowd_notes,
-    day_groups,
-    days_of,
-    groups_of,
     largest_share,
     laws_of,
-    other_by_day,
     people_of,
     received_all,
     release_notes,
-    split,
-    time_weights,
 )
 
 STEPS_FOR_ONE = 50
 BY_DAYS, BY_PEOPLE = "likelihood of days left out", "likelihood of people left out"
 FIXED = "fixed: one person's few days leave nothing to judge by"
 USUAL_STEPS = 60  # for a progress bar
-SMOOTHER_THAN_COUNTING = 2  # steps
-SMOOTHER = (
-    "People left out look so unlike the others that the map is smoother than counting: it is one of people like "
-    "these; counting may come nearer to these."
+COUNTED = (
+    "Counted, not corrected: in releases that might have been, taking the noise out came no nearer to the people "
+    "than counting released points does."
 )
+PARTLY = "{part:.0f} % corrected, the rest counted: more came no nearer to the people in releases that might have been."
+UNTRIED = "Too few people to try whether counting would come nearer."
 
 
 def estimate_heatmap(
@@ -80,13 +92,16 @@ def estimate_heatmap(
     each_release_a_person: bool = False,
     on_step: Callable[[], None] | None = None,
 ) -> EstimatedMap:
-    """The heat map of one or several releases, each with its own law. See the module for what the interval says.
+    """The heat map of one or several releases, each with its own law. See the module for what the intervals say.
 
     ``on_step`` is called after every step of the search.
     """
     received = received_all(received)
-    if weight not in ("points", "time"):
-        raise InputError(f"There is no weight '{weight}'.", "Count points, or the time they stand for.")
+    if weight not in ("points", "people", "time"):
+        raise InputError(
+            f"There is no weight '{weight}'.",
+            "Count points, people (all the same), or the time they stand for.",
+        )
     check_confidence(confidence)
     laws = laws_of(received)
     people = people_of(received, each_release_a_person=each_release_a_person)
@@ -94,54 +109,141 @@ def estimate_heatmap(
     traces = [trace for one in received for _, trace in one.people]
     asked = asked_for(traces, finest, cell_m=cell_m, h3=h3, areas=areas, bounds=bounds)
     window = Window.around(asked.grid, finest)
-    reporting = asked.summed_on(window)
-    units = units_of(people, laws, window, by_time=weight == "time")
+    units = units_of(people, laws, window, weight=weight)
     outside = sum(int(np.count_nonzero(~window.holds(unit.places))) for unit in units)
     if not sum(float(unit.mass[window.holds(unit.places)].sum()) for unit in units) > 0:
         raise InputError("No released point lies in the rectangle.", "Name another rectangle.")
-    naive = sum(count_on(units, i, window)[0] for i in range(len(laws)))
-    laid = align(units, laws, window)
-    spreads = [Spread.of(law, *window.shape, *window.latent_m) for law in laid.laws]
-    days, by_people = _left_out(laid.units, laid.laws, window, len(people))
-    found = fit_density(
-        spreads,
-        days,
-        by_people if len(people) >= LEAST_PEOPLE else None,
-        reporting.shares,
-        steps_for_one=STEPS_FOR_ONE,
-        cells_of_noise=asked.side_m / finest,
-        on_step=on_step,
+    width = width_told_apart(units, laws, asked.whole_m2, asked.side_m)
+    found = _found(units, laws, window, asked, width, len(people), confidence, on_step)
+    untold = np.zeros(len(found.share), dtype=bool) if found.shown.told is None else ~found.shown.told
+    share, low, high, low_alike, high_alike = (
+        np.where(untold, np.nan, one) for one in (found.share, *found.released, *found.alike)
     )
-    latent, steps = found.density, found.steps
-    share = reporting.shares(latent)
-    low, high = share * np.nan, share * np.nan
-    if len(people) >= LEAST_PEOPLE:
-        lost = reporting.shares(found.again) - share
-        common = _shifted_by(latent, window, laid.common_m2, reporting.shares)
-        low, high = people_interval(share, found.without, len(people), confidence, bias=lost, more=common)
-    by = (BY_PEOPLE if days is by_people else BY_DAYS) if found.judged else FIXED
     largest = largest_share([unit.person for unit in units], [float(unit.mass.sum()) for unit in units])
-    notes = release_notes(received) + crowd_notes(len(people), largest, "points", outside)
-    if by == BY_PEOPLE and steps <= SMOOTHER_THAN_COUNTING:
-        notes.append(SMOOTHER)
+    these = f"the {count_of(len(people), 'person', 'people')} released: their {COUNTING[weight]}"
+    notes = [whose_map(these, confidence if len(people) >= LEAST_PEOPLE else None), *release_notes(received)]
+    notes += crowd_notes(len(people), largest, "points", outside)
+    if found.shown is not found.reporting:
+        notes.append(_merged(asked, found.shown, width, int(untold.sum()), len(people)))
+    if len(people) < LEAST_PEOPLE:
+        notes.append(UNTRIED)
+    if found.part < 1:
+        notes.append(PARTLY.format(part=100 * found.part) if found.part else COUNTED)
     return EstimatedMap(
-        cells=asked.cells,
+        cells=found.shown.cells,
+        asked=asked.cells,
         grid=asked.grid,
         share=read_only(share),
         low=read_only(low),
         high=read_only(high),
-        naive=read_only(reporting.shares(np.asarray(naive))),
+        low_alike=read_only(low_alike),
+        high_alike=read_only(high_alike),
+        naive=read_only(found.naive),
+        picture=read_only(found.picture),
+        counted=read_only(found.counted),
+        corrected=found.part,
         confidence=confidence,
         weight=weight,
         people=len(people),
         points=sum(one.points for one in received),
         outside=outside,
-        steps=steps,
-        steps_by=by,
+        steps=found.steps,
+        steps_by=found.by,
         latent_m=window.latent_m[0],
         noise_m=tuple(law.noise_m for law in laws),
         largest_person=largest,
         notes=tuple(notes),
+    )
+
+
+Interval = tuple[FloatArray, FloatArray]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Found:
+    """Shares of the areas shown, corrected and counted, with both intervals; those of the cells asked for; how."""
+
+    reporting: Reporting
+    shown: Reporting
+    share: FloatArray
+    naive: FloatArray
+    released: Interval
+    alike: Interval
+    picture: FloatArray
+    counted: FloatArray
+    part: float
+    steps: int
+    by: str
+
+
+def _found(
+    units: Sequence[Unit],
+    laws: Sequence[NoiseLaw],
+    window: Window,
+    asked: AskedCells,
+    width_m: float | None,
+    people: int,
+    confidence: float,
+    on_step: Callable[[], None] | None,
+) -> _Found:
+    reporting = asked.summed_on(window)
+    shown = wide_enough(reporting, width_m)
+    finest = min(law.noise_m for law in laws)
+    laid = align(units, laws, window)
+    spreads = [Spread.of(law, *window.shape, *window.latent_m) for law in laid.laws]
+    days, by_people = left_out(laid.units, laid.laws, window, people)
+    answers = [reporting] if shown is reporting else [reporting, shown]
+    wide = [asked.side_m] if shown is reporting else [asked.side_m, max(width_m or math.inf, asked.side_m)]
+    fits = fit_density(
+        spreads,
+        days,
+        by_people if people >= LEAST_PEOPLE else None,
+        shown.shares,
+        steps_for_one=STEPS_FOR_ONE,
+        cells_of_noise=[one / finest for one in wide],
+        on_step=on_step,
+    )
+    seen = np.asarray(sum(count_on(units, i, window)[0] for i in range(len(laws))))
+    counted = [one.shares(seen) for one in answers]
+    share = [one.shares(fit.density) for one, fit in zip(answers, fits, strict=True)]
+    nothing, part = np.full(len(counted[-1]), np.nan), 1.0
+    released, alike = (nothing, nothing), (nothing, nothing)
+    if people >= LEAST_PEOPLE:
+        drawn = draw_again(laid.units, laws, laid.laws, laid.shared_m2, window, fits[-1].density)
+        amounts = amounts_of(
+            spreads, drawn, [(one.shares, fit.steps) for one, fit in zip(answers, fits, strict=True)], on_step
+        )
+        amount, lost = amounts[-1], shown.shares(fits[-1].again) - share[-1]
+        share = [one.mix(e, n) for one, e, n in zip(amounts, share, counted, strict=True)]
+        more = _shifted_by(fits[-1].density, window, laid.common_m2, shown.shares)
+        without = amount.mix(fits[-1].without, shown.shares(_others(by_people)))
+        released = amount.interval(share[-1], counted[-1], confidence, more)
+        bias = lost if amount.part == 1 else amount.errors.mean(axis=0)
+        alike = people_interval(share[-1], without, people, confidence, bias=bias, more=more)
+        alike, part = (np.minimum(alike[0], released[0]), np.maximum(alike[1], released[1])), amount.part
+    by = (BY_PEOPLE if days is by_people else BY_DAYS) if fits[0].judged else FIXED
+    return _Found(
+        reporting, shown, share[-1], counted[-1], released, alike, share[0], counted[0], part, fits[-1].steps, by
+    )
+
+
+def _others(groups: Sequence[FloatArray]) -> FloatArray:
+    """(groups, rows, columns): what counts without each group."""
+    return np.asarray(sum(one.sum(axis=0) - one for one in groups))
+
+
+def _merged(asked: AskedCells, shown: Reporting, width_m: float | None, untold: int, people: int) -> str:
+    """What was done with cells too small to be told apart."""
+    if isinstance(asked.cells, Areas):
+        return f"{untold} of {asked.cells.cells} areas are too small to be told apart, and have no numbers."
+    if width_m is None:
+        return (
+            f"Not even halves of the map are told apart by {count_of(people, 'person', 'people')}: cells are a picture."
+        )
+    kind = "cells" if isinstance(asked.cells, Grid) else "hexagons"
+    return (
+        f"{kind.capitalize()} about {format_length(asked.side_m)} wide cannot be told apart and are a picture. Numbers "
+        f"are for {shown.cells.cells} areas about {format_length(width_m)} wide, cut without looking at the map."
     )
 
 
@@ -156,21 +258,6 @@ def _shifted_by(
         apart = shares(np.roll(latent, 1, axis=axis)) - shares(np.roll(latent, -1, axis=axis))
         out = out + (apart / (2 * size)) ** 2 * variance_m2
     return out
-
-
-def _left_out(
-    units: Sequence[Unit], laws: Sequence[NoiseLaw], window: Window, people: int
-) -> tuple[list[FloatArray], list[FloatArray]]:
-    """What counts in each latent cell, (groups, rows, columns) for each law: groups of days, and of people."""
-    lengths = [len(unit.places) for unit in units]
-    person = np.repeat([unit.person for unit in units], lengths)
-    days = days_of(person, np.concatenate([unit.times_s for unit in units]))
-    group = groups_of(people)
-    by_person = [count_on(units, law, window, split(group[person], lengths)) for law in range(len(laws))]
-    if int(days.max()) + 1 == people or not other_by_day(laws):
-        return by_person, by_person
-    of_day = split(day_groups(days, people), lengths)
-    return [count_on(units, law, window, of_day) for law in range(len(laws))], by_person
 
 
 @compile_loop()
@@ -199,64 +286,21 @@ _TOLD = 0.3  # at most so much of the shifts' variance may be left
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Unit:
-    """One release of one person: places (n, 2) in latent rows and columns, when, what each counts; its length."""
-
-    law: int
-    person: int
-    places: FloatArray
-    times_s: FloatArray
-    mass: FloatArray
-    seconds: float
-    duration_s: float
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Aligned:
     """Releases moved back, by how many latent cells each, the laws of what is left of their noise, how much less its
-    variance is for each law, and the variance of their common shift."""
+    variance is for each law, the variance of their common shift, and of each law what a release's points shared."""
 
     units: tuple[Unit, ...]
     moved: FloatArray
     laws: tuple[NoiseLaw, ...]
     less_m2: tuple[float, ...]
     common_m2: float
+    shared_m2: tuple[float, ...]
 
     @classmethod
     def as_they_are(cls, units: Sequence[Unit], laws: Sequence[NoiseLaw]) -> Aligned:
         """Nothing moved."""
-        return cls(tuple(units), np.zeros((len(units), 2)), tuple(laws), (0.0,) * len(laws), 0.0)
-
-
-def units_of(
-    people: Sequence[Person], laws: Sequence[NoiseLaw], window: Window, *, by_time: bool = False
-) -> list[Unit]:
-    """Every release of everybody, person by person; a point counts one, or the seconds that it stands for."""
-    out = []
-    for number, person in enumerate(people):
-        for law, trace in person.releases:
-            seconds = time_weights(trace)
-            mass = seconds if by_time else np.ones(len(trace))
-            places = window.places(trace.lat_deg, trace.lon_deg)
-            lasts = float(seconds.sum()), float(np.ptp(trace.times_s))
-            out.append(Unit(laws.index(law), number, places, trace.times_s, mass, *lasts))
-    return out
-
-
-def count_on(units: Sequence[Unit], law: int, window: Window, groups: Sequence[IntArray] | None = None) -> FloatArray:
-    """What counts in each latent cell (groups, rows, columns), of one law; ``groups`` of each unit's points."""
-    rows, columns = window.shape
-    count = 1 if groups is None else 1 + max(int(one.max(initial=0)) for one in groups)
-    out = np.zeros(count * rows * columns)
-    for number, unit in enumerate(units):
-        if unit.law == law:
-            row, column = (np.floor(unit.places[:, axis]).astype(np.int64) for axis in (0, 1))
-            inside = (row >= 0) & (row < rows) & (column >= 0) & (column < columns)
-            cells = row[inside] * columns + column[inside]
-            if groups is not None:
-                cells += groups[number][inside] * (rows * columns)
-            np.add.at(out, cells, unit.mass[inside])
-    return out.reshape(count, rows, columns)
+        return cls(tuple(units), np.zeros((len(units), 2)), tuple(laws), (0.0,) * len(laws), 0.0, (0.0,) * len(laws))
 
 
 def align(units: Sequence[Unit], laws: Sequence[NoiseLaw], window: Window) -> Aligned:
@@ -280,7 +324,8 @@ def align(units: Sequence[Unit], laws: Sequence[NoiseLaw], window: Window) -> Al
     rest_laws = tuple(_left(law, v, w) for law, v, w in zip(laws, shared, left, strict=True))
     less = tuple(v - w for v, w in zip(shared, left, strict=True))
     v_of = np.array([shared[unit.law] for unit in units])
-    return Aligned(moved, means, rest_laws, less, float(told * np.sum(v_of * (mass / mass.sum()) ** 2)))
+    common = float(told * np.sum(v_of * (mass / mass.sum()) ** 2))
+    return Aligned(moved, means, rest_laws, less, common, tuple(shared))
 
 
 def _shifts(
@@ -296,7 +341,7 @@ def _shifts(
             v = shared[unit.law]
             if not v > 0:
                 continue
-            tau = min(1.0, max(unit.seconds, 1.0) / ONE_IN_S / max(mass[number], 1e-9)) / 2**halved
+            tau = min(len(unit.places), max(unit.seconds, 1.0) / ONE_IN_S) / max(mass[number], 1e-9) / 2**halved
             reach = len(words) // 2
             steps = [np.arange(-reach, reach + 1) * size for size in sizes]
             log = tau * words - (steps[0][:, None] ** 2 + steps[1][None, :] ** 2) / (2 * v)

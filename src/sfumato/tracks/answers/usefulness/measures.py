@@ -112,7 +112,7 @@ def maps_measured(originals: People, releases: People, received: Sequence[Receiv
 
     def heat(cell_m: float) -> FloatArray:
         whose = _grouped(received, QUICK_HEAT_GROUPS) if asked.quick else received
-        return np.asarray(estimate_heatmap(whose, cell_m=cell_m, bounds=asked.bounds).share)
+        return np.asarray(estimate_heatmap(whose, cell_m=cell_m, bounds=asked.bounds).picture)
 
     def flows(cell_m: float) -> FloatArray:
         whose = _grouped(received, QUICK_FLOW_GROUPS) if asked.quick else received

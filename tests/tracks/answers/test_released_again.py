@@ -1,0 +1,83 @@
+"""Releases that might have been: whether correcting helps, how far answers lie off, and what is left to areas."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from city import BOUNDS, fleet, received
+
+from sfumato.base.things.estimated_map import GridAreas, cut
+from sfumato.base.things.grid import Grid
+from sfumato.tracks.answers.answer_files import write_answer
+from sfumato.tracks.answers.intervals import interval_of_released
+from sfumato.tracks.answers.maps.deconvolution import OF_NOISE
+from sfumato.tracks.answers.maps.heatmap import UNTRIED, estimate_heatmap
+from sfumato.tracks.answers.maps.simulated import _amount, leaders
+
+
+def test_correcting_is_kept_where_it_comes_nearer_and_left_where_it_does_not() -> None:
+    rng = np.random.default_rng(0)
+    truth = rng.dirichlet(np.ones(20), size=8)
+    far, near = (truth + size * rng.standard_normal(truth.shape) for size in (0.02, 0.002))
+    assert _amount(near, far, truth, 0.0).part == 1.0
+    assert _amount(far, near, truth, 0.0).part == 0.0
+    assert _amount(far, near, truth, 0.0).errors == pytest.approx(near - truth)
+    mixed = _amount(truth + 0.015 * np.sign(far - truth), 2 * truth - near, truth, 0.0)
+    assert mixed.part < 1.0
+
+
+def test_an_interval_holds_its_share_and_an_empty_area_has_low_nought() -> None:
+    rng = np.random.default_rng(1)
+    truth = np.r_[np.zeros(10), rng.dirichlet(np.ones(30))]
+    errors = 0.004 * rng.standard_normal((8, 40))
+    share = np.abs(truth + 0.004 * rng.standard_normal(40))
+    low, high = interval_of_released(share, share, errors, 0.9, in_empty=0.004)
+    assert ((low <= share) & (share <= high)).all()
+    assert (low[:10] == 0).all()
+    assert np.mean((low <= truth) & (truth <= high)) >= 0.85
+    wider = interval_of_released(share, share, errors, 0.9, in_empty=0.004, more=0.01**2)
+    assert (wider[1] >= high).all()
+
+
+def test_points_released_near_one_another_are_one_place() -> None:
+    places = np.array([[0.0, 0.0], [1.0, 0.5], [9.0, 9.0], [0.2, 0.1], [9.5, 8.0]])
+    assert leaders(places, np.array([2.0, 2.0])).tolist() == [0, 0, 1, 0, 1]
+
+
+def test_areas_cover_the_grid_once_and_know_their_points() -> None:
+    grid = Grid.from_bounds(*BOUNDS, cell_size_m=500)
+    areas = GridAreas(grid, cut(grid, 1400.0))
+    assert areas.sums(np.ones(grid.cells)).sum() == grid.cells
+    lat, lon = areas.centres_deg()
+    assert areas.locate(lat, lon).tolist() == list(range(areas.cells))
+    assert areas.locate([0.0], [0.0]).tolist() == [-1]
+
+
+def test_numbers_are_for_areas_wide_enough_and_the_picture_for_the_cells_asked_for(tmp_path: Path) -> None:
+    people = fleet(40)
+    found = estimate_heatmap([received(people, noise_m=300.0)], cell_m=400, bounds=BOUNDS, weight="people")
+    assert isinstance(found.cells, GridAreas)
+    assert found.picture.size == found.grid.cells > found.share.size
+    south, _, north, _ = found.cells.bounds_deg()
+    assert float(np.median(north - south)) * 111_000 > 0.8 * OF_NOISE * 300
+    assert found.notes[0].startswith("Of the 40 people released: their share, all counting the same.")
+    assert "low_alike to high_alike of people like these" in found.notes[0]
+    assert any("cannot be told apart and are a picture" in note for note in found.notes)
+    for ending in ("csv", "json", "geojson"):
+        path = tmp_path / f"heat.{ending}"
+        write_answer(found, path)
+        assert "people like these" in path.read_text()
+    few = estimate_heatmap([received(fleet(3))], cell_m=1000, bounds=BOUNDS)
+    assert UNTRIED in few.notes
+
+
+def test_where_few_of_the_points_were_drawn_correcting_is_left_only_where_counting_is_nearer_in_every_draw() -> None:
+    truth = np.full((8, 4), 0.25)
+    off = np.array([1.0, -1.0, 1.0, -1.0])
+    counted = truth + 0.02 * off
+    corrected = truth + np.where(np.arange(8) < 7, 0.03, 0.01)[:, None] * off
+    assert _amount(corrected, counted, truth, 0.0).part < 1.0
+    assert _amount(corrected, counted, truth, 0.0, sure=False).part == 1.0
+    assert _amount(truth + 0.03 * off, counted, truth, 0.0, sure=False).part == 0.0
