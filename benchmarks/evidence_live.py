@@ -47,7 +47,7 @@ def main() -> None:
             sent, more, less = sent + len(left), more + len(left - kept), less + len(kept - left)
         quantiles = np.quantile(waits, [0.5, 0.9]) if waits else [0.0, 0.0]
         print(
-            f"zone {radius:g} m: {sent} positions sent, {more} that hide cuts, {less} that hide keeps are not; a run waits "
+            f"zone {radius:g} m: {sent} positions sent, {more} that hide cuts, {less} not that hide keeps; a run waits "
             f"{quantiles[0]:.0f} s (median) and {quantiles[1]:.0f} s (90 %) after leaving"
         )
 
