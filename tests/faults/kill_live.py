@@ -129,7 +129,7 @@ def kill_under_load(folder: Path, kills: int) -> dict[str, int]:
 def _settled(folder: Path) -> LiveStore:
     """The store, once everything in it was sent on."""
     store = LiveStore(folder / "live", live_key(folder / "live"))
-    deadline, idle = time.monotonic() + 120.0, 0
+    deadline, idle = time.monotonic() + 400.0, 0
     while time.monotonic() < deadline and idle < 3:
         idle = idle + 1 if not store.due(10**15) else 0
         time.sleep(1.0)

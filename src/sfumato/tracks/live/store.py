@@ -227,7 +227,7 @@ class LiveStore:
         )
         return [name for (name,) in rows]
 
-    def due(self, now_ms: int, *, most: int = 500) -> list[Sight]:
+    def due(self, now_ms: int, *, most: int = 100) -> list[Sight]:
         """What is to be sent now."""
         rows = self._db.execute(
             self._SEEN + "AND unsent > 0 AND due_ms <= ? ORDER BY due_ms, time_ms LIMIT ?", (now_ms, most)

@@ -47,6 +47,7 @@ class Broker:
         if parts.scheme == "mqtts":
             self._client.tls_set()
         self._client.reconnect_delay_set(1, 30)
+        self._client.max_inflight_messages_set(200)
         self._client.on_connect = self._subscribe
         self._client.on_message = self._came
         self._where = parts.hostname, parts.port or (8883 if parts.scheme == "mqtts" else 1883)
