@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import cast
 
 import numpy as np
@@ -46,7 +47,7 @@ _CROWD_EACH, _CROWD, _SHIFTS, _MOST_WAYS, _HEIGHTS = 80, 6000, 12, 400, 20_000
 Pairs = Iterable[tuple[str | None, Trace, Trace | ReleasedDigest | None]]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class SuiteAsked:
     """Which attackers, what they know, when a guess is near enough, and the certificate if there is one."""
 
@@ -57,16 +58,21 @@ class SuiteAsked:
     seed: int = 0
     before: bool = True
 
-    @property
+    @cached_property
+    def stated(self) -> Certificate | None:
+        """What the certificate says, read once."""
+        return None if self.certificate is None else Certificate.of(self.certificate)
+
+    @cached_property
     def law(self) -> Kernel | None:
         """The law of the noise, where the certificate states one."""
-        return None if self.certificate is None else Certificate.of(self.certificate).mechanism.kernel()
+        return None if self.stated is None else self.stated.mechanism.kernel()
 
     def loss(self, name: str) -> float | None:
         """The certificate's loss of a moment, or of a stay."""
-        if not name or self.certificate is None:
+        if not name or self.stated is None:
             return None
-        found = getattr(Certificate.of(self.certificate).stated.losses, name)
+        found = getattr(self.stated.stated.losses, name)
         return None if found is None else float(found)
 
 
@@ -96,7 +102,7 @@ def attack_releases(pairs: Pairs, asked: SuiteAsked, step: Callable[[], None] = 
     gone = sum(one.after is None for one in people)
     notes = [f"Of {gone} people nothing was released; they count as not found."] if gone else []
     notes += asked.knows.notes(people)
-    named = "none" if asked.certificate is None else Certificate.of(asked.certificate).mechanism.name
+    named = "none" if asked.stated is None else asked.stated.mechanism.name
     return Suite(len(people), tuple(_judged(attempts, asked)), named, tuple(notes), _sketch(people[_drawn(people)]))
 
 
