@@ -5,8 +5,8 @@ of the next pieces, rather straight on than round a corner and hardly ever back.
 tried, the likeliest is taken. *Seen* is every released position, Gaussian around the piece. Noise that is correlated in
 time would count too often: each look counts by what the n looks within a minute of it are worth together, 1ᵀR⁻¹1 / n
 with R their correlation. The guess is the posterior mean (forward and backward), which for this model no map matcher
-beats in mean square. Where five looks together are three times as far from it as noise puts them, one is on no road that
-is known, and the fitted smoothing is taken.
+beats in mean square. Where five looks together are three times as far from it as noise puts them, one is on no known
+road, and the fitted smoothing is taken.
 """
 
 from __future__ import annotations
