@@ -208,22 +208,28 @@ def matrix(worlds: list[str], most: int, names: list[str], workers: int, write: 
     lines = read_lines(part) if write else []
     done = {(one["world"], one["mechanism"], one["at"]) for one in lines}
     cells = [(world, name, kind, size) for world in worlds for name in names for kind, size in sizes_of(name)]
+    failures = list[str]()
     todo = [cell for cell in cells if (cell[0], cell[1], held_at(*cell[2:])) not in done]
     with ProcessPoolExecutor(workers) as pool:
         running = {pool.submit(one_cell, cell, most): cell for cell in todo}
         for number, one in enumerate(as_completed(running), len(cells) - len(todo) + 1):
-            rows, cost_s = one.result()
+            cell = running[one]
+            try:
+                rows, cost_s = one.result()
+            except Exception as error:  # the others go on
+                print(f"FAILED {cell}: {error}", flush=True)
+                failures.append(f"{cell[0]}, {cell[1]}, {held_at(*cell[2:])}: {error}")
+                continue
             lines += rows
             if write:
                 write_lines(part, lines)
-            cell = running[one]
             print(f"{number}/{len(cells)}: {cell[0]}, {cell[1]}, {held_at(*cell[2:])}, {cost_s:.0f} s", flush=True)
     order = {cell: k for k, cell in enumerate((c[0], c[1], held_at(*c[2:])) for c in cells)}
     lines.sort(key=lambda line: order.get((line["world"], line["mechanism"], line["at"]), -1))
     if write:
         write_lines(part, lines)
         part.replace(MATRIX)
-    return beaten(lines)
+    return failures + beaten(lines)
 
 
 def sizes_of(name: str) -> list[tuple[str, float]]:

@@ -77,7 +77,10 @@ def _ring(rows: FloatArray, seen: SeenTrack, noise_m: float) -> BoolArray | None
         return None
     away = ends_m - centres[best]
     far = np.hypot(*away.T)
-    return np.asarray((np.abs(far - radii[best]) < near_m) & ((away * rows[:, 2:4]).sum(axis=1) < -_INWARD * far))
+    ring = (np.abs(far - radii[best]) < near_m) & ((away * rows[:, 2:4]).sum(axis=1) < -_INWARD * far)
+    around = ends_m[ring] - ends_m[ring].mean(axis=0)
+    corners = np.column_stack([2 * around, np.ones(len(around))])
+    return np.asarray(ring) if np.linalg.matrix_rank(corners) == 3 else None  # rounded ends may lie on one line
 
 
 @compile_loop()
