@@ -25,6 +25,7 @@ from sfumato.tracks.live.chain import Chain
 
 KINDS = ("exact", "blurred", "zone", "town", "nothing")
 TOWN_NOISE = "2km"
+LEAST_NOISE_M = 10.0
 LEAST_DELAY_S, MOST_DELAY_S = 300.0, 604_800.0
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
@@ -154,7 +155,7 @@ class LiveConfig:
 
 def token_hash(token: str) -> str:
     """How a token stands in the file: its SHA-256. Tokens are 32 random bytes, so no stretching is needed."""
-    return f"sha256:{hashlib.sha256(token.encode()).hexdigest()}"
+    return f"sha256:{hashlib.sha256(token.encode('utf-8', 'replace')).hexdigest()}"
 
 
 def load_config(path: str | Path) -> LiveConfig:
@@ -219,12 +220,14 @@ def _audience(name: str, row: Row, people: Mapping[str, PersonRow], zone: ZoneIn
     if delay_s and not LEAST_DELAY_S <= delay_s <= MOST_DELAY_S:
         raise InputError(f"{where} has a delay of {delay_s:g} s.", "Delays run from 5min to 1week; 0 is none.")
     keep = _text(row, "keep", "last")
+    if keep != "last" and duration_s(keep) <= delay_s:
+        raise InputError(f"{where} may look back {keep}, which is less than its delay.", "Keep more, or delay less.")
     tokens = _table(row, "tokens")
     return Audience(
         name,
         sees,
         named,
-        length_m(noise) if noise else None,
+        _blur_m(noise, where) if noise else None,
         delay_s,
         Schedule.parse(hours) if (hours := _text(row, "hours", "")) else None,
         _until(row, where, zone),
@@ -232,6 +235,15 @@ def _audience(name: str, row: Row, people: Mapping[str, PersonRow], zone: ZoneIn
         tuple(_hash(tokens, token, f"audience.{name}") for token in tokens),
         tuple(_send(text, where) for text in _texts(row, "send")),
     )
+
+
+def _blur_m(noise: str, where: str) -> float:
+    size_m = length_m(noise)
+    if size_m < LEAST_NOISE_M:
+        raise InputError(
+            f"{where} has noise of {noise}, which blurs nothing.", 'Write noise = "900m", or sees = "exact".'
+        )
+    return size_m
 
 
 def _until(row: Row, where: str, zone: ZoneInfo) -> float | None:

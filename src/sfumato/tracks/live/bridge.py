@@ -65,16 +65,36 @@ class Bridge:
         self._newest: dict[int, int] = {}  # of each person's times: what is later was never used
         self._tracks: OrderedDict[str, Track] = OrderedDict()
         self._begun = {(person, size) for person, sizes in store.processes().items() for size in sizes}
-        self._paused, self._version = store.pauses(), store.version()
+        self._pauses, self._version = store.pauses(), store.version()
+        store.keep_only({one.name: self._mark(one) for one in config.audiences})
+
+    def _mark(self, audience: Audience) -> bytes:
+        """Of everything that decides what an audience may see: with another mark, what was kept is not for it.
+
+        Places count: a position that was kept may lie in a zone that was added since.
+        """
+        for person in ("", *self.config.people):
+            self.gate_of(person)  # a places file that cannot be read is refused before anything is taken
+        files = {self.config.places, *(person.places for person in self.config.people.values())} - {None}
+        drawn = [
+            hmac.digest(self._print_key, file.read_bytes(), "sha256").hex() for file in sorted(filter(None, files))
+        ]
+        whom = None if audience.people is None else sorted(audience.people)
+        rule = (audience.sees, audience.noise_m, audience.delay_s, str(audience.hours), whom, self.config.zone.key)
+        return hmac.digest(self._print_key, repr((rule, drawn)).encode(), "sha256")
 
     @property
     def paused(self) -> frozenset[str]:
         """Audiences for which nothing leaves, as the store says at this moment."""
         version = self.store.version()
         if version != self._version:
-            self._paused, self._version = self.store.pauses(), version
+            self._pauses, self._version = self.store.pauses(), version
             self._newest.clear()
-        return self._paused
+        return frozenset(name for name, spans in self._pauses.items() if any(until is None for _, until in spans))
+
+    def _was_paused(self, audience: str, time_ms: int) -> bool:
+        spans = self._pauses.get(audience, ())
+        return any(since <= time_ms and (until is None or time_ms < until) for since, until in spans)
 
     def take(self, positions: Sequence[Position]) -> list[Taken]:
         """Take a batch, in the order of arrival; on return it is in the store."""
@@ -102,6 +122,7 @@ class Bridge:
             self.store.rollback()
             self._tracks.clear()  # what was learnt from positions that are not in the store
             self._newest.clear()
+            self._begun = {(person, size) for person, sizes in self.store.processes().items() for size in sizes}
             raise
         return taken
 
@@ -149,7 +170,7 @@ class Bridge:
         person = self.store.id_of(one.person)
         batch.leave += [(person, at) for at in found.leave_ms]
         batch.withhold += [(person, at) for at in found.withhold_ms]
-        batch.tracks[person] = json.dumps([track.place, track.held_ms]).encode()
+        batch.tracks[person] = json.dumps([track.place, track.held_ms, track.last_ms]).encode()
         return found
 
     def _track(self, person: str) -> Track:
@@ -158,7 +179,7 @@ class Bridge:
             track = Track()
             kept = self.store.track_of(self.store.id_of(person))
             if kept is not None:
-                track.place, track.held_ms = json.loads(kept)
+                track.place, track.held_ms, track.last_ms = json.loads(kept)
             self._tracks[person] = track
             if len(self._tracks) > _TRACKS_KEPT:
                 self._tracks.popitem(last=False)
@@ -195,6 +216,7 @@ class Bridge:
         """What each audience may see of one position; ``at`` is where to say that they are, by size."""
         measured = one.time_ms / 1000.0
         some = [a for a in audiences if a.sees_person(one.person) and a.open_at(measured, self.config.zone)]
+        some = [a for a in some if not self._was_paused(a.name, one.time_ms)]
         out = [sight for a in some if (sight := self._sight(one, passage, at, a)) is not None]
         batch.sights += out
         return out
@@ -232,13 +254,13 @@ class Bridge:
 
     def due(self) -> list[Sight]:
         """What is to be sent now, of audiences that have not ended and are not paused."""
-        now = self.clock()
+        now, paused = self.clock(), self.paused
         open_now = {
             one.name
             for one in self.config.audiences
-            if one.name not in self.paused and (one.until_s is None or now < one.until_s)
+            if one.name not in paused and (one.until_s is None or now < one.until_s)
         }
-        return [one for one in self.store.due(int(1000 * now)) if one.audience in open_now]
+        return self.store.due(int(1000 * now), open_now)
 
     def tidy(self) -> None:
         """Forget what nobody may look back at any more; of audiences that have ended, everything."""

@@ -41,13 +41,15 @@ class Fate(Enum):
 class Track:
     """What is known of one person's way: where they are by name, the run they are on, and (in memory) the last points.
 
-    ``place`` is the zone they are in, by the last point that counts; ``held_ms`` are times of points that wait.
+    ``place`` is the zone they are in, by the last point that counts; ``held_ms`` are times of points that wait;
+    ``last_ms`` is the latest time there was, which outlives a restart: what is not after it is late.
     """
 
     place: str | None = None
     count: int = 0
     far: bool = False
     held_ms: list[int] = field(default_factory=list)
+    last_ms: int | None = None
     times_ms: list[int] = field(default_factory=list)
     points: list[tuple[FloatArray, Fate]] = field(default_factory=list)
 
@@ -83,9 +85,10 @@ class Gate:
         if not self.zones:
             return Passage(Fate.PASSES)
         point = surface(lat_deg, lon_deg)
-        late = bool(track.times_ms) and time_ms <= track.times_ms[-1]
+        late = track.last_ms is not None and time_ms <= track.last_ms
         zone = self._zone(point)
         found = self._late(track, time_ms, point, zone) if late else self._next(track, time_ms, point, zone)
+        track.last_ms = time_ms if track.last_ms is None else max(time_ms, track.last_ms)
         at = bisect_left(track.times_ms, time_ms)
         track.times_ms.insert(at, time_ms)
         track.points.insert(at, (point, found.fate))
@@ -99,7 +102,7 @@ class Gate:
             track.place = zone
             return Passage(Fate.INSIDE, zone, withhold_ms=gone)
         gone = ()
-        if before is None or before[1] is Fate.INSIDE or self._crosses(before[0], point):
+        if before is None or track.count == 0 or self._crosses(before[0], point):
             gone = self._end_run(track)
         track.count += 1
         track.far = track.far or self._beyond_m(point) >= FLICKER_M
@@ -112,14 +115,16 @@ class Gate:
         return Passage(Fate.PASSES, leave_ms=leave, withhold_ms=gone)
 
     def _late(self, track: Track, time_ms: int, point: FloatArray, zone: str | None) -> Passage:
+        # A run that waits is no longer known to be whole: what it holds does not leave.
+        gone = self._end_run(track) if track.held_ms and time_ms > track.held_ms[0] else ()
         if zone is not None:
-            return Passage(Fate.INSIDE, zone)
+            return Passage(Fate.INSIDE, zone, withhold_ms=gone)
         after = bisect_left(track.times_ms, time_ms)
         beside = track.points[max(after - 1, 0) : after + 1]
         whole = after > 0 and all(fate is Fate.PASSES for _, fate in beside)
         if whole and not any(self._crosses(other, point) for other, _ in beside):
             return Passage(Fate.PASSES)
-        return Passage(Fate.WITHHELD)
+        return Passage(Fate.WITHHELD, withhold_ms=gone)
 
     def _end_run(self, track: Track) -> tuple[int, ...]:
         gone, track.held_ms, track.count, track.far = tuple(track.held_ms), [], 0, False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import select
 import time
@@ -15,13 +16,18 @@ from sfumato.tracks.live.store import Sight
 
 _READ_BYTES = 1 << 18
 _LOOK_EVERY_S = 0.2
+_TIDY_S = 60.0
 _LONGEST_LINE = 1 << 16
 
 
 def run_pipe(bridge: Bridge, source: int, write: Callable[[str], object], *, person: str = "me") -> None:
     """Until the source ends; every line that was there is one batch, answered after it is in the store."""
     looked = 0.0
+    tidied_s = -math.inf
     for lines in _batches(source):
+        if time.monotonic() - tidied_s >= _TIDY_S:
+            bridge.tidy()
+            tidied_s = time.monotonic()
         answers, positions = list[str | None](), list[Position]()
         for line in lines:
             try:

@@ -125,13 +125,15 @@ def from_nmea(person: str, line: str) -> Position | None:
     try:
         at = datetime.strptime(fields[9] + fields[1][:6], "%d%m%y%H%M%S").replace(tzinfo=UTC).timestamp()
         at += float("0" + fields[1][6:])
-        lat, lon = (_degrees(fields[i], fields[i + 1]) for i in (3, 5))
+        lat, lon = _degrees(fields[3], fields[4], "NS"), _degrees(fields[5], fields[6], "EW")
     except (ValueError, IndexError) as error:
         raise _NOT_HERE from error
     return position(person, lat, lon, at)
 
 
-def _degrees(text: str, side: str) -> float:
+def _degrees(text: str, side: str, sides: str) -> float:
+    if len(side) != 1 or side not in sides:
+        raise ValueError("side")
     whole, minutes = text[: text.index(".") - 2], text[text.index(".") - 2 :]
     return (float(whole) + float(minutes) / 60.0) * (-1.0 if side in "SW" else 1.0)
 

@@ -65,6 +65,13 @@ def promise_words(config: LiveConfig) -> list[str]:
                 f"loss of all of them is {_day_loss(chain) * finest**2:.2f} x the floor (bound "
                 f"{chain.mechanism(finest).bound().worst_loss:.2f})."
             )
+    for person in config.people.values():
+        if len(person.devices) > 1:
+            out.append(
+                f"{person.name} has {len(person.devices)} devices and one noise: carry them together. Where they "
+                "lie apart, releases of nearly one time show how far and where to, and their noise cancels; a device "
+                "that stays behind is a [person] of its own."
+            )
     exact = [one.name for one in config.audiences if one.sees == "exact"]
     if exact:
         out.append(f"Exact: {', '.join(exact)} see true positions; whoever is told them by these knows all there is.")

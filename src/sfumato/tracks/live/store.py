@@ -11,6 +11,7 @@ survives a killed process but not a power cut. What is deleted is overwritten (`
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import sqlite3
 import struct
@@ -32,7 +33,8 @@ CREATE TABLE IF NOT EXISTS sight (audience TEXT, person INTEGER, time_ms INTEGER
   unsent INTEGER, body BLOB, PRIMARY KEY (audience, person, time_ms)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS unsent ON sight (due_ms) WHERE unsent > 0 AND held = 0;
 CREATE TABLE IF NOT EXISTS link (hash TEXT PRIMARY KEY, audience TEXT, person TEXT, until_ms INTEGER);
-CREATE TABLE IF NOT EXISTS paused (audience TEXT PRIMARY KEY, since_ms INTEGER);
+CREATE TABLE IF NOT EXISTS pause (audience TEXT, since_ms INTEGER, until_ms INTEGER);
+CREATE TABLE IF NOT EXISTS shape (audience TEXT PRIMARY KEY, mark BLOB);
 CREATE TABLE IF NOT EXISTS process (person INTEGER, size_m REAL, began_ms INTEGER, PRIMARY KEY (person, size_m));
 """
 _POINT = struct.Struct("<dd")
@@ -71,9 +73,12 @@ class LiveBatch:
 def live_key(folder: Path) -> bytes:
     """The bridge's key, made at the first start; whoever reads it can undo all noise, past and future."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    file = folder / KEY_FILE
+    file, stored = folder / KEY_FILE, (folder / STORE_FILE).exists()
+    if file.exists() and not stored:  # two places of one moment would share their noise, and pauses would end
+        what = f"{folder / STORE_FILE} is gone: pauses, and the moments whose noise was used."
+        raise InputError(what, f"Restore it from a copy, or move {file} away: another process of noise begins.")
     if not file.exists():
-        if (folder / STORE_FILE).exists():
+        if stored:
             raise InputError(f"{file} is gone, and {STORE_FILE} is here.", "Restore the key from a copy.")
         with contextlib.suppress(FileExistsError):
             create_text(file, fresh_key().hex() + "\n", private=True)
@@ -94,7 +99,10 @@ class LiveStore:
     def __init__(self, folder: Path, key: bytes, *, durable: bool = True) -> None:
         path = folder / STORE_FILE
         try:
-            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+            # Never opened beside SQLite: closing it would drop the locks that another store of this process has (POSIX),
+            # and a command that ends would delete the log which this process goes on writing.
+            with contextlib.suppress(FileExistsError):
+                os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
             self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30.0)
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
@@ -227,10 +235,12 @@ class LiveStore:
         )
         return [name for (name,) in rows]
 
-    def due(self, now_ms: int, *, most: int = 100) -> list[Sight]:
-        """What is to be sent now."""
+    def due(self, now_ms: int, audiences: Iterable[str], *, most: int = 100) -> list[Sight]:
+        """What is to be sent now to these audiences; what waits for others is not in its way."""
         rows = self._db.execute(
-            self._SEEN + "AND unsent > 0 AND due_ms <= ? ORDER BY due_ms, time_ms LIMIT ?", (now_ms, most)
+            self._SEEN + "AND unsent > 0 AND due_ms <= ? AND audience IN (SELECT value FROM json_each(?)) "
+            "ORDER BY due_ms, time_ms LIMIT ?",
+            (now_ms, json.dumps(sorted(audiences)), most),
         )
         return self._sights(rows)
 
@@ -243,7 +253,8 @@ class LiveStore:
         self._db.execute("COMMIT")
 
     def forget_old(self, keep_s: Mapping[str, float | None], now_ms: int) -> None:
-        """Drop what an audience may no longer look back at; with None all but the last that is due."""
+        """Drop what an audience may no longer look back at, with None all but the last that is due; and ended links."""
+        self._db.execute("DELETE FROM link WHERE until_ms <= ?", (now_ms,))
         for audience, keep in keep_s.items():
             gone = "DELETE FROM sight WHERE audience = ?1 AND unsent = 0 AND time_ms < "
             if keep is None:
@@ -251,6 +262,20 @@ class LiveStore:
                 self._db.execute(f"{gone}({last} AND s.due_ms <= ?2 AND s.held = 0) AND held = 0", (audience, now_ms))
             else:
                 self._db.execute(f"{gone}?2", (audience, now_ms - int(1000 * keep)))
+        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def keep_only(self, marks: Mapping[str, bytes]) -> None:
+        """Delete what was kept for audiences that are no more, or may see something else than when it was kept."""
+        self._db.execute("BEGIN IMMEDIATE")
+        known = dict(self._db.execute("SELECT audience, mark FROM shape"))
+        kept = {name for (name,) in self._db.execute("SELECT DISTINCT audience FROM sight")}
+        gone = [(name,) for name in kept | set(known) if name not in marks or known.get(name) != marks[name]]
+        self._db.executemany("DELETE FROM sight WHERE audience = ?", gone)
+        self._db.executemany("DELETE FROM shape WHERE audience = ?", gone)
+        self._db.executemany("INSERT OR REPLACE INTO shape VALUES (?, ?)", list(marks.items()))
+        self._db.execute("COMMIT")
+        if gone:
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def forget(self, audience: str, person: str | None = None) -> int:
         """Delete what was kept for an audience, overwritten and cut from the log; how many positions that were."""
@@ -279,13 +304,22 @@ class LiveStore:
         where, values = ("hash = ?", (hash,)) if hash else ("audience = ?", (audience,))
         return self._db.execute(f"DELETE FROM link WHERE {where}", values).rowcount
 
-    def pause(self, audience: str, since_ms: int | None) -> None:
-        """Nothing more leaves for an audience from now on, until None is given."""
-        if since_ms is None:
-            self._db.execute("DELETE FROM paused WHERE audience = ?", (audience,))
-        else:
-            self._db.execute("INSERT OR IGNORE INTO paused VALUES (?, ?)", (audience, since_ms))
+    def pause(self, audience: str, since_ms: int) -> None:
+        """Nothing more leaves for an audience from now on, until the pause is ended."""
+        self._db.execute(
+            "INSERT INTO pause SELECT ?1, ?2, NULL "
+            "WHERE NOT EXISTS (SELECT 1 FROM pause WHERE audience = ?1 AND until_ms IS NULL)",
+            (audience, since_ms),
+        )
 
-    def pauses(self) -> frozenset[str]:
-        """Audiences for which nothing leaves."""
-        return frozenset(name for (name,) in self._db.execute("SELECT audience FROM paused"))
+    def end_pause(self, audience: str, until_ms: int) -> None:
+        """What is measured from now on leaves again; what was measured meanwhile never does, however late it comes."""
+        ended = "UPDATE pause SET until_ms = ? WHERE audience = ? AND until_ms IS NULL"
+        self._db.execute(ended, (until_ms, audience))
+
+    def pauses(self) -> dict[str, list[tuple[int, int | None]]]:
+        """When nothing left for an audience, from and until; None is a pause that goes on."""
+        out: dict[str, list[tuple[int, int | None]]] = {}
+        for name, since_ms, until_ms in self._db.execute("SELECT audience, since_ms, until_ms FROM pause"):
+            out.setdefault(name, []).append((since_ms, until_ms))
+        return out

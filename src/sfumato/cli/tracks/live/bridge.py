@@ -171,7 +171,11 @@ def pause(
 ) -> None:
     """What is measured meanwhile is never shown to it."""
     asked = load_config(config)
-    _store(asked).pause(asked.audience(audience).name, None if end else int(1000 * time.time()))
+    store, name, now_ms = _store(asked), asked.audience(audience).name, int(1000 * time.time())
+    if end:
+        store.end_pause(name, now_ms)
+    else:
+        store.pause(name, now_ms)
     said = f"{audience} sees again what is measured from now on." if end else f"Nothing leaves for {audience}."
     _say(said, json=json, audience=audience, paused=not end)
 

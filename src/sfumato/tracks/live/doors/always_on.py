@@ -35,7 +35,8 @@ def serve(
     writing, looking = (Bridge(config, key, LiveStore(config.folder, key), passphrase=passphrase) for _ in range(2))
     commits = Commits(writing)
     door = LiveDoor(config, commits, looking)
-    broker = Broker(config.mqtt_url, config.mqtt_topics, commits.take) if config.mqtt_url else None
+    own = [to.replace("{audience}", one.name)[5:] for one in config.audiences for to in one.send if to[:5] == "mqtt:"]
+    broker = Broker(config.mqtt_url, config.mqtt_topics, commits.take, own) if config.mqtt_url else None
     tasks: list[Callable[[], Awaitable[None]]] = [commits.tidy]
     if any(one.send for one in config.audiences):
         tasks.append(Sending(looking, door.views, commits, broker).run)

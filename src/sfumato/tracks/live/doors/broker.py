@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
+import re
+from collections.abc import Awaitable, Callable, Sequence
 from urllib.parse import urlsplit
 
 from paho.mqtt.client import Client, ConnectFlags, DisconnectFlags, MQTTMessage
@@ -33,11 +34,19 @@ def person_of_topic(topic: str) -> str:
 class Broker:
     """A connection that is made anew for ever."""
 
-    def __init__(self, url: str, topics: tuple[str, ...], take: Callable[[Position], Awaitable[object]]) -> None:
+    def __init__(
+        self,
+        url: str,
+        topics: tuple[str, ...],
+        take: Callable[[Position], Awaitable[object]],
+        own: Sequence[str] = (),
+    ) -> None:
+        """``own`` are the addresses that the bridge itself writes to: what comes from there is no position."""
         parts = urlsplit(url)
         if parts.scheme not in ("mqtt", "mqtts") or not parts.hostname:
             raise InputError("The broker's address is none.", 'Write [mqtt] url = "mqtt://user@host:1883".')
         self._take, self._topics = take, topics
+        self._own = [re.compile(re.escape(one).replace(r"\{person\}", ".+")) for one in own]
         self._loop: asyncio.AbstractEventLoop | None = None
         self._client = Client(
             CallbackAPIVersion.VERSION2, client_id="sfumato-live", clean_session=False, manual_ack=True
@@ -79,7 +88,9 @@ class Broker:
         try:
             if len(message.payload) > _LARGEST_BYTES:
                 raise InputError("A message is larger than 64 KiB.", "Send one position.")
-            position = from_owntracks(person_of_topic(message.topic), json_object(bytes(message.payload)))
+            echo = any(own.fullmatch(message.topic) for own in self._own)
+            person = person_of_topic(message.topic)
+            position = None if echo else from_owntracks(person, json_object(bytes(message.payload)))
         except InputError:  # it will be no better the next time
             self._client.ack(message.mid, message.qos)
             return

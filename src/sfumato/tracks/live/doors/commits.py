@@ -55,7 +55,10 @@ class Commits:
     async def tidy(self) -> None:
         """Forget what is over, now and then, for ever."""
         while True:
-            await asyncio.get_running_loop().run_in_executor(self._thread, self._bridge.tidy)
+            try:
+                await asyncio.get_running_loop().run_in_executor(self._thread, self._bridge.tidy)
+            except Exception as error:  # a full disk must not end forgetting for ever
+                print(f"Forgetting failed: {type(error).__name__}; tried again in a minute.", flush=True)
             await asyncio.sleep(_TIDY_S)
 
     def close(self) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
 import contextlib
 import json
 import secrets
@@ -73,7 +72,7 @@ def token_of(request: Request) -> str:
     if kind.lower() == "bearer":
         return value.strip()
     if kind.lower() == "basic":
-        with contextlib.suppress(binascii.Error, UnicodeDecodeError):
+        with contextlib.suppress(ValueError):
             return base64.b64decode(value, validate=True).decode().partition(":")[2]
     return request.query_params.get("token") or request.query_params.get("id") or ""
 
@@ -194,7 +193,7 @@ class LiveDoor:
         def text() -> str:
             return f"data: {json.dumps([view.to_json() for view in self._views_of(audience)])}\n\n"
 
-        return self._stream(text)
+        return self._stream(text, late=audience.delay_s > 0)
 
     def _linked(self, request: Request) -> tuple[Audience, str] | None:
         now_ms = int(1000 * self.reading.clock())
@@ -222,28 +221,42 @@ class LiveDoor:
 
     async def show_events(self, request: Request) -> Response:
         """What changes on the page."""
-        if self._linked(request) is None:
+        first = self._linked(request)
+        if first is None:
             return missing()
 
         def text() -> str | None:
             linked = self._linked(request)
             return None if linked is None else events_text(self.views.of(*linked), self.config.zone)
 
-        return self._stream(text)
+        return self._stream(text, late=first[0].delay_s > 0)
 
-    def _stream(self, text: Callable[[], str | None]) -> Response:
+    def _stream(self, text: Callable[[], str | None], *, late: bool) -> Response:
+        """Changes as they come, and a sign of life every 15 s by the clock.
+
+        Neither may show that a position came which this audience does not see (from inside a zone, of somebody else,
+        in a pause): so nothing is written when nothing changed, and what is shown ``late`` changes by the clock alone.
+        """
+
         async def events() -> AsyncIterator[str]:
-            last: str | None = ""
+            last, beat_s = "", time.monotonic()
             while True:
                 now = text()
                 if now is None:
                     yield "event: gone\ndata: \n\n"
                     return
-                yield now if now != last else ": still here\n\n"
+                if now != last:
+                    yield now
                 last = now
+                if time.monotonic() >= beat_s:
+                    beat_s += _HEARTBEAT_S
+                    yield ": still here\n\n"
+                if late:
+                    await asyncio.sleep(beat_s - time.monotonic())
+                    continue
                 async with self.commits.news:
                     with contextlib.suppress(TimeoutError):
-                        await asyncio.wait_for(self.commits.news.wait(), _HEARTBEAT_S)
+                        await asyncio.wait_for(self.commits.news.wait(), max(beat_s - time.monotonic(), 0.0))
 
         return StreamingResponse(events(), headers=_COMMON, media_type="text/event-stream")
 
@@ -278,4 +291,6 @@ def create_app(door: LiveDoor, tasks: Sequence[Callable[[], Awaitable[None]]]) -
     async def nowhere(_request: Request, _error: Exception) -> Response:
         return missing()
 
-    return Starlette(routes=door.routes(), lifespan=lifespan, exception_handlers={404: nowhere, 405: nowhere})
+    app = Starlette(routes=door.routes(), lifespan=lifespan, exception_handlers={404: nowhere, 405: nowhere})
+    app.router.redirect_slashes = False  # `/s/any/` would tell that there is a `/s/any`
+    return app
