@@ -131,7 +131,17 @@ def _settled(folder: Path) -> LiveStore:
     store = LiveStore(folder / "live", live_key(folder / "live"))
     deadline, idle = time.monotonic() + 400.0, 0
     while time.monotonic() < deadline and idle < 3:
-        idle = idle + 1 if not store.due(10**15) else 0
+        idle = (
+            idle + 1
+            if not store.due(
+                10**15,
+                (
+                    "club",
+                    "friends",
+                ),
+            )
+            else 0
+        )
         time.sleep(1.0)
     return store
 

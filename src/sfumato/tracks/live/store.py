@@ -99,8 +99,8 @@ class LiveStore:
     def __init__(self, folder: Path, key: bytes, *, durable: bool = True) -> None:
         path = folder / STORE_FILE
         try:
-            # Never opened beside SQLite: closing it would drop the locks that another store of this process has (POSIX),
-            # and a command that ends would delete the log which this process goes on writing.
+            # Never opened beside SQLite: closing it drops the locks of another store of this process (POSIX), and a
+            # command that ends would then delete the log which this process goes on writing.
             with contextlib.suppress(FileExistsError):
                 os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
             self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30.0)
