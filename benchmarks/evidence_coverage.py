@@ -7,7 +7,8 @@ python benchmarks/evidence_coverage.py --runs 4 --what heatmap
 be 0 there); of the city, by the wider interval. *Width* is the median over areas with people in them; *best known* that
 of the narrowest of two intervals that the truth has made hold nine times in ten: around the answer and around counting,
 as wide as a multiple of the root of the share. *Worse* counts runs in which the areas, and the picture, are farther
-from the people than counting without saying that they count. A row outside its limits ends in what is missed.
+from the people than counting without saying that they count. A row outside its limits ends in what is missed, and in
+how many runs the answer's own notes said so (too wide an interval is not to be known without the truth).
 Tuned on: the rule on clustered and commuter, the factor of the bias and the quantile on rows 1, 2 and 4 of clustered,
 uniform, commuter and corridor. None of these four is unseen; the ring road is held out, with another seed.
 
@@ -30,6 +31,7 @@ from sfumato.base.things.estimated_map import EstimatedMap, GridAreas, MapCells
 from sfumato.base.things.grid import Grid
 from sfumato.tracks.answers.flows.origin_destination import estimate_flows
 from sfumato.tracks.answers.maps.heatmap import estimate_heatmap
+from sfumato.tracks.answers.maps.simulated import FEW_DRAWN, NO_SURER
 from sfumato.tracks.answers.ways.displacement import estimate_displacements
 
 NOISE_M, BUSIEST, LEAST_HELD, WIDEST = 400.0, 20, 86.0, 1.5
@@ -83,9 +85,9 @@ def heatmap(world: World, people: int, stays: int, noise_m: float, cell_m: float
         100 * float(np.mean(one)) if len(one) else math.nan for one in (held, busiest, empty, alike)
     )
     missed = [
-        *(["held"] if min(at_all, at_top) < LEAST_HELD else []),
+        *([_said(seen, "held", (FEW_DRAWN,))] if min(at_all, at_top) < LEAST_HELD else []),
         *(["width"] if width > WIDEST * best else []),
-        *(["worse"] if worse.max() > runs / 10 else []),
+        *([_said(seen, "worse", (NO_SURER, FEW_DRAWN))] if worse.max() > runs / 10 else []),
     ]
     counted = sum(not one.found.corrected for one in seen)
     return (
@@ -93,6 +95,13 @@ def heatmap(world: World, people: int, stays: int, noise_m: float, cell_m: float
         f"| {at_all:.0f} % | {at_top:.0f} % | {at_empty:.0f} % | {at_city:.0f} % | {width:.4f} | {best:.4f} "
         f"| {off:.3f} | {counting:.3f} | {counted} | {worse[0]}, {worse[1]} of {runs} | {' '.join(missed)} |"
     )
+
+
+def _said(seen: list[Seen], miss: str, notes: tuple[str, ...]) -> str:
+    """What a row misses, and in how many answers a note said so."""
+    begins = tuple(note.split("{")[0] for note in notes)
+    said = sum(any(note.startswith(begins) for note in one.found.notes) for one in seen)
+    return f"{miss} (said by {said})"
 
 
 def _best_width(seen: list[Seen], around: str) -> float:

@@ -10,7 +10,8 @@ from sfumato.base.errors import InputError
 from sfumato.base.things.frames import displace
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.answers.flows.trip_ends import rake
-from sfumato.tracks.answers.maps.heatmap import COUNTED, estimate_heatmap
+from sfumato.tracks.answers.maps.heatmap import estimate_heatmap
+from sfumato.tracks.answers.maps.simulated import COUNTED
 from sfumato.tracks.answers.received import NoiseLaw, Received, day_groups, days_of, largest_share, other_by_day
 from sfumato.tracks.priors.kernels import Constant, White
 

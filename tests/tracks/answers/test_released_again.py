@@ -14,7 +14,7 @@ from sfumato.tracks.answers.answer_files import write_answer
 from sfumato.tracks.answers.intervals import interval_of_released
 from sfumato.tracks.answers.maps.deconvolution import OF_NOISE
 from sfumato.tracks.answers.maps.heatmap import UNTRIED, estimate_heatmap
-from sfumato.tracks.answers.maps.simulated import _amount, leaders
+from sfumato.tracks.answers.maps.simulated import COUNTED, Amount, _amount, doubts, leaders
 
 
 def test_correcting_is_kept_where_it_comes_nearer_and_left_where_it_does_not() -> None:
@@ -81,3 +81,21 @@ def test_where_few_of_the_points_were_drawn_correcting_is_left_only_where_counti
     assert _amount(corrected, counted, truth, 0.0).part < 1.0
     assert _amount(corrected, counted, truth, 0.0, sure=False).part == 1.0
     assert _amount(truth + 0.03 * off, counted, truth, 0.0, sure=False).part == 0.0
+
+
+def test_an_answer_says_what_it_cannot_promise() -> None:
+    rng = np.random.default_rng(4)
+    chance = 0.01 * rng.standard_normal((8, 10))
+    corrected, counting = Amount(1.0, chance, 0.0, 0.0), Amount(0.0, chance, 0.0, 0.0)
+    share = np.full(10, 0.1)
+    far, near = share + 0.05 * np.resize([1.0, -1.0], 10), share + 0.001 * np.resize([1.0, -1.0], 10)
+    assert doubts([corrected, corrected], [share, share], [far, far], 1.0) == []
+    assert doubts([counting, counting], [share, share], [share, share], 1.0) == [COUNTED]
+    (picture,) = doubts([counting, corrected], [share, share], [share, far], 1.0)
+    assert "picture of the cells asked for is 0 % corrected" in picture
+    (unsure,) = doubts([corrected, corrected], [share, share], [near, far], 1.0)
+    assert "Correcting moves the picture less than it lies off itself" in unsure
+    assert "moves the map" in doubts([corrected], [share], [near], 1.0)[0]
+    (few,) = doubts([corrected, corrected], [share, share], [far, far], 0.29)
+    assert "Tried on 29 % of the points" in few
+    assert "busiest areas may be too narrow" in few

@@ -54,7 +54,7 @@ from sfumato.tracks.answers.maps.cells import (
     wide_enough,
 )
 from sfumato.tracks.answers.maps.deconvolution import Spread, density, fit_density, left_out, width_told_apart
-from sfumato.tracks.answers.maps.simulated import amounts_of, draw_again
+from sfumato.tracks.answers.maps.simulated import amounts_of, doubts, draw_again
 from sfumato.tracks.answers.received import (
     NoiseLaw,
     Pair,
@@ -72,11 +72,6 @@ STEPS_FOR_ONE = 50
 BY_DAYS, BY_PEOPLE = "likelihood of days left out", "likelihood of people left out"
 FIXED = "fixed: one person's few days leave nothing to judge by"
 USUAL_STEPS = 60  # for a progress bar
-COUNTED = (
-    "Counted, not corrected: in releases that might have been, taking the noise out came no nearer to the people "
-    "than counting released points does."
-)
-PARTLY = "{part:.0f} % corrected, the rest counted: more came no nearer to the people in releases that might have been."
 UNTRIED = "Too few people to try whether counting would come nearer."
 
 
@@ -127,8 +122,7 @@ def estimate_heatmap(
         notes.append(_merged(asked, found.shown, width, int(untold.sum()), len(people)))
     if len(people) < LEAST_PEOPLE:
         notes.append(UNTRIED)
-    if found.part < 1:
-        notes.append(PARTLY.format(part=100 * found.part) if found.part else COUNTED)
+    notes += found.doubts
     return EstimatedMap(
         cells=found.shown.cells,
         asked=asked.cells,
@@ -174,6 +168,7 @@ class _Found:
     part: float
     steps: int
     by: str
+    doubts: Sequence[str]
 
 
 def _found(
@@ -206,7 +201,7 @@ def _found(
     seen = np.asarray(sum(count_on(units, i, window)[0] for i in range(len(laws))))
     counted = [one.shares(seen) for one in answers]
     share = [one.shares(fit.density) for one, fit in zip(answers, fits, strict=True)]
-    nothing, part = np.full(len(counted[-1]), np.nan), 1.0
+    nothing, part, unsure = np.full(len(counted[-1]), np.nan), 1.0, list[str]()
     released, alike = (nothing, nothing), (nothing, nothing)
     if people >= LEAST_PEOPLE:
         drawn = draw_again(laid.units, laws, laid.laws, laid.shared_m2, window, fits[-1].density)
@@ -215,6 +210,7 @@ def _found(
         )
         amount, lost = amounts[-1], shown.shares(fits[-1].again) - share[-1]
         share = [one.mix(e, n) for one, e, n in zip(amounts, share, counted, strict=True)]
+        unsure = doubts(amounts, share, counted, drawn.kept)
         more = _shifted_by(fits[-1].density, window, laid.common_m2, shown.shares)
         without = amount.mix(fits[-1].without, shown.shares(_others(by_people)))
         released = amount.interval(share[-1], counted[-1], confidence, more)
@@ -222,9 +218,8 @@ def _found(
         alike = people_interval(share[-1], without, people, confidence, bias=bias, more=more)
         alike, part = (np.minimum(alike[0], released[0]), np.maximum(alike[1], released[1])), amount.part
     by = (BY_PEOPLE if days is by_people else BY_DAYS) if fits[0].judged else FIXED
-    return _Found(
-        reporting, shown, share[-1], counted[-1], released, alike, share[0], counted[0], part, fits[-1].steps, by
-    )
+    picture, steps = (share[0], counted[0]), fits[-1].steps
+    return _Found(reporting, shown, share[-1], counted[-1], released, alike, *picture, part, steps, by, unsure)
 
 
 def _others(groups: Sequence[FloatArray]) -> FloatArray:

@@ -214,6 +214,19 @@ def _noise(law: NoiseLaw, times_s: FloatArray, source: Randomness, shared_m2: fl
     return noise
 
 
+COUNTED = (
+    "Counted, not corrected: in releases that might have been, taking the noise out came no nearer to the people "
+    "than counting released points does."
+)
+PARTLY = "{part:.0f} % corrected, the rest counted: more came no nearer to the people in releases that might have been."
+OTHERWISE = "The picture of the cells asked for is {part:.0f} % corrected, other than the areas."
+NO_SURER = (
+    "Correcting moves {what} less than it lies off itself in releases that might have been: counting may be as near."
+)
+FEW_DRAWN = (
+    "Tried on {kept} % of the points: whether counting would come a little nearer is not sure, and intervals of "
+    "the busiest areas may be too narrow (of taxis, they held less often than they say)."
+)
 TRIED_PARTS = (1.0, 0.75, 0.5, 0.25)
 ONE_IN = 10  # draws may be nearer to the truth by counting
 Shares = Callable[[FloatArray], FloatArray]  # latent cells to shares of cells
@@ -232,6 +245,11 @@ class Amount:
     def mix(self, corrected: FloatArray, counted: FloatArray) -> FloatArray:
         """λ E + (1 - λ) N."""
         return self.part * corrected + (1 - self.part) * counted
+
+    @property
+    def off(self) -> float:
+        """How far the answer lies off in the draws, on average (total variation)."""
+        return 0.5 * float(np.abs(self.errors).sum(axis=-1).mean())
 
     def interval(
         self, share: FloatArray, counted: FloatArray, confidence: float, more: FloatArray | float
@@ -284,3 +302,24 @@ def _amount(
     empty = truth <= 0
     in_empty = float(np.sum(errors[empty] ** 2) / max(float(counted[empty].sum()), 1e-300))
     return Amount(part, errors, in_empty, least)
+
+
+def doubts(
+    amounts: Sequence[Amount], share: Sequence[FloatArray], counted: Sequence[FloatArray], kept: float
+) -> list[str]:
+    """What a reader of the picture (first) and of the areas (last) must know, by nothing but the releases.
+
+    An answer that correcting moved by less than it lies off in the draws cannot be known to be nearer than counting.
+    """
+    picture, areas = amounts[0], amounts[-1]
+    notes = [] if areas.part == 1 else [PARTLY.format(part=100 * areas.part) if areas.part else COUNTED]
+    if picture.part != areas.part:
+        notes.append(OTHERWISE.format(part=100 * picture.part))
+    moved = [0.5 * float(np.abs(one - other).sum()) for one, other in zip(share, counted, strict=True)]
+    close = [amount.part > 0 and far < amount.off for amount, far in zip(amounts, moved, strict=True)]
+    if any(close):
+        what = "the map" if all(close) else "the picture" if close[0] else "the areas"
+        notes.append(NO_SURER.format(what=what))
+    if kept < 1:
+        notes.append(FEW_DRAWN.format(kept=math.floor(100 * kept)))
+    return notes
