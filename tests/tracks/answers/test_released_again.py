@@ -96,6 +96,7 @@ def test_an_answer_says_what_it_cannot_promise() -> None:
     (unsure,) = doubts([corrected, corrected], [share, share], [near, far], 1.0)
     assert "Correcting moves the picture less than it lies off itself" in unsure
     assert "moves the map" in doubts([corrected], [share], [near], 1.0)[0]
-    (few,) = doubts([corrected, corrected], [share, share], [far, far], 0.29)
+    (few,) = doubts([corrected, corrected], [share, share], [far, far], 0.295)
     assert "Tried on 29 % of the points" in few
     assert "busiest areas may be too narrow" in few
+    assert "Tried on 99 %" in doubts([corrected], [share], [far], 0.9999)[0]
