@@ -24,7 +24,7 @@ from sfumato.tracks.live.audiences import Audience, LiveConfig
 from sfumato.tracks.live.chain import LiveNoise
 from sfumato.tracks.live.gate import Fate, Gate, Passage, Track
 from sfumato.tracks.live.positions import Position
-from sfumato.tracks.live.store import LiveBatch, LiveStore, Sight
+from sfumato.tracks.live.store import NOTHING, LiveBatch, LiveStore, Sight
 from sfumato.tracks.live.towns import nearest_town
 from sfumato.tracks.places.places_file import load_places
 from sfumato.tracks.places.zones import Withholding
@@ -252,15 +252,16 @@ class Bridge:
         seen = self.store.visible(audience.name, person, int(1000 * now), most=most, since_ms=since)
         return seen[-1:] if audience.keep_s is None else seen
 
-    def due(self) -> list[Sight]:
+    def due(
+        self, audience: Audience | None = None, *, after: tuple[int, int, str] = NOTHING, most: int = 100
+    ) -> list[Sight]:
         """What is to be sent now, of audiences that have not ended and are not paused."""
         now, paused = self.clock(), self.paused
-        open_now = {
-            one.name
-            for one in self.config.audiences
-            if one.name not in paused and (one.until_s is None or now < one.until_s)
-        }
-        return self.store.due(int(1000 * now), open_now)
+        found = list[Sight]()
+        for one in self.config.audiences if audience is None else (audience,):
+            if one.name not in paused and (one.until_s is None or now < one.until_s):
+                found += self.store.due(int(1000 * now), one.name, after=after, most=most)
+        return found
 
     def tidy(self) -> None:
         """Forget what nobody may look back at any more; of audiences that have ended, everything."""

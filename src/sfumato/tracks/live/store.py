@@ -11,7 +11,6 @@ survives a killed process but not a power cut. What is deleted is overwritten (`
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import sqlite3
 import struct
@@ -31,13 +30,15 @@ CREATE TABLE IF NOT EXISTS used (person INTEGER, time_ms INTEGER, print INTEGER,
   PRIMARY KEY (person, time_ms)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS sight (audience TEXT, person INTEGER, time_ms INTEGER, due_ms INTEGER, held INTEGER,
   unsent INTEGER, body BLOB, PRIMARY KEY (audience, person, time_ms)) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS unsent ON sight (due_ms) WHERE unsent > 0 AND held = 0;
+DROP INDEX IF EXISTS unsent;
+CREATE INDEX IF NOT EXISTS waiting ON sight (audience, due_ms, time_ms) WHERE unsent > 0 AND held = 0;
 CREATE TABLE IF NOT EXISTS link (hash TEXT PRIMARY KEY, audience TEXT, person TEXT, until_ms INTEGER);
 CREATE TABLE IF NOT EXISTS pause (audience TEXT, since_ms INTEGER, until_ms INTEGER);
 CREATE TABLE IF NOT EXISTS shape (audience TEXT PRIMARY KEY, mark BLOB);
 CREATE TABLE IF NOT EXISTS process (person INTEGER, size_m REAL, began_ms INTEGER, PRIMARY KEY (person, size_m));
 """
 _POINT = struct.Struct("<dd")
+NOTHING = (-1, -1, "")  # before everything that is due
 KEY_FILE, STORE_FILE = "live.key", "live.db"
 
 
@@ -235,14 +236,23 @@ class LiveStore:
         )
         return [name for (name,) in rows]
 
-    def due(self, now_ms: int, audiences: Iterable[str], *, most: int = 100) -> list[Sight]:
-        """What is to be sent now to these audiences; what waits for others is not in its way."""
+    def due(self, now_ms: int, audience: str, *, after: tuple[int, int, str] = NOTHING, most: int = 100) -> list[Sight]:
+        """What is to be sent to an audience now, behind a due time, time and person."""
         rows = self._db.execute(
-            self._SEEN + "AND unsent > 0 AND due_ms <= ? AND audience IN (SELECT value FROM json_each(?)) "
-            "ORDER BY due_ms, time_ms LIMIT ?",
-            (now_ms, json.dumps(sorted(audiences)), most),
+            self._SEEN + "AND unsent > 0 AND audience = ? AND due_ms <= ? AND (due_ms, time_ms, name) > (?, ?, ?) "
+            "ORDER BY due_ms, time_ms, name LIMIT ?",
+            (audience, now_ms, *after, most),
         )
         return self._sights(rows)
+
+    def waiting(self, now_ms: int) -> dict[str, tuple[int, int]]:
+        """Of what is due and did not arrive yet, by audience: how many, and since when the oldest waits."""
+        rows = self._db.execute(
+            "SELECT audience, COUNT(*), MIN(due_ms) FROM sight WHERE unsent > 0 AND held = 0 AND due_ms <= ? "
+            "GROUP BY audience",
+            (now_ms,),
+        )
+        return {audience: (count, oldest) for audience, count, oldest in rows}
 
     def mark_sent(self, sights: Sequence[Sight]) -> None:
         """They arrived."""

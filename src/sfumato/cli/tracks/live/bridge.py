@@ -11,7 +11,7 @@ from pathlib import Path
 import typer
 
 from sfumato.base.errors import InputError, MissingExtra
-from sfumato.base.units import count_of, duration_s
+from sfumato.base.units import count_of, duration_s, format_duration
 from sfumato.cli.output import AsJson, print_json
 from sfumato.cli.tracks.archive_faces import passphrase_in
 from sfumato.tracks.live.audiences import LiveConfig, load_config, token_hash
@@ -64,6 +64,9 @@ def check(config: Path = _CONFIG, json: AsJson = False) -> None:
     if (asked.folder / STORE_FILE).exists():
         store = LiveStore(asked.folder, live_key(asked.folder))
         promises += earlier_words(store.processes(), asked.chain)
+        for name, (count, since_ms) in store.waiting(int(1000 * time.time())).items():
+            age = format_duration(time.time() - since_ms / 1000.0)
+            promises.append(f"{count_of(count, 'position')} to be sent on to {name} did not arrive yet, one for {age}.")
         store.close()
     costs = cost_rows(asked)
     if json:

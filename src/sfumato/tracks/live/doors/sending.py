@@ -14,42 +14,64 @@ from sfumato.tracks.live.bridge import Bridge
 from sfumato.tracks.live.doors.broker import Broker
 from sfumato.tracks.live.doors.commits import Commits
 from sfumato.tracks.live.doors.views import View, Views
-from sfumato.tracks.live.store import Sight
+from sfumato.tracks.live.store import NOTHING, Sight
 
-_LONGEST_WAIT_S = 300.0
+_LONGEST_WAIT_S = 60.0
+_AT_ONCE = 40
+_CONNECTIONS = 4  # to one server: a small one drops more, and each waits a timeout for it
 
 
 class Sending:
-    """Sends what is due, in the order of its times, until cancelled."""
+    """Sends what is due, one lane for each audience, until cancelled: who cannot be reached holds up nobody else."""
 
     def __init__(self, reading: Bridge, views: Views, commits: Commits, broker: Broker | None) -> None:
         self._reading, self._views, self._commits, self._broker = reading, views, commits, broker
         self._client = httpx.AsyncClient(timeout=10.0, follow_redirects=False, trust_env=False)
-        self._audiences = {one.name: one for one in reading.config.audiences}
+        targets = {target for one in reading.config.audiences for target in one.send}
+        self._free = {target: asyncio.Semaphore(_CONNECTIONS) for target in targets}
+        self._arrived: set[tuple[str, str, str, int]] = set()  # at one target of several; no place is kept
 
     async def run(self) -> None:
-        """For ever; after a failure less and less often."""
-        pause_s = 1.0
+        """For ever."""
         async with self._client:
-            while True:
-                due = self._reading.due()
-                arrived = await asyncio.gather(*(self._send(one) for one in due))
-                sent = [one for one, there in zip(due, arrived, strict=True) if there]
-                if sent:
-                    self._reading.store.mark_sent(sent)
-                pause_s = 1.0 if len(sent) == len(due) else min(2 * pause_s, _LONGEST_WAIT_S)
-                if due and sent:
-                    continue
-                async with self._commits.news:
-                    with contextlib.suppress(TimeoutError):
-                        await asyncio.wait_for(self._commits.news.wait(), pause_s)
-                if pause_s > 1.0:
-                    await asyncio.sleep(pause_s)
+            await asyncio.gather(*(self._lane(one) for one in self._reading.config.audiences if one.send))
 
-    async def _send(self, one: Sight) -> bool:
-        audience = self._audiences[one.audience]
+    async def _lane(self, audience: Audience) -> None:
+        """In the order of its times; where nothing arrived, the next ones are tried, less and less often."""
+        after, pause_s = NOTHING, 1.0
+        while True:
+            due, sent = list[Sight](), list[Sight]()
+            try:
+                due = self._reading.due(audience, after=after, most=_AT_ONCE)
+                arrived = await asyncio.gather(*(self._send(one, audience) for one in due), return_exceptions=True)
+                sent = [one for one, there in zip(due, arrived, strict=True) if there is True]
+                self._reading.store.mark_sent(sent)
+                self._arrived -= {_mark(target, one) for one in sent for target in audience.send}
+            except Exception as error:  # a full disk: the lane goes on
+                print(f"Sending to {audience.name} failed: {type(error).__name__}.", flush=True)
+                sent = []
+            if len(due) == _AT_ONCE:  # there is more; what did not arrive comes again after it
+                after = due[-1].due_ms, due[-1].time_ms, due[-1].person
+            else:
+                after = NOTHING
+            if due and len(sent) == len(due):
+                pause_s = 1.0
+            elif due:
+                pause_s = 1.0 if sent else min(2 * pause_s, _LONGEST_WAIT_S)
+                await asyncio.sleep(pause_s)
+            else:
+                await self._news()
+
+    async def _news(self) -> None:
+        async with self._commits.news:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._commits.news.wait(), 1.0)
+
+    async def _send(self, one: Sight, audience: Audience) -> bool:
         view = self._views.after(audience, one, [one])
-        arrived = [await self._send_to(target, one, view, audience) for target in audience.send]
+        missing = [target for target in audience.send if _mark(target, one) not in self._arrived]
+        arrived = await asyncio.gather(*(self._send_to(target, one, view, audience) for target in missing))
+        self._arrived |= {_mark(target, one) for target, there in zip(missing, arrived, strict=True) if there}
         return all(arrived)
 
     async def _send_to(self, target: str, one: Sight, view: View, audience: Audience) -> bool:
@@ -62,13 +84,18 @@ class Sending:
                 return await self._broker.publish(address, json.dumps(message or view.to_json()).encode())
             if message is None:  # other servers know no names
                 return True
-            if kind == "owntracks":
-                answer = await self._client.post(address, json=message)
-            else:
-                answer = await self._client.get(address, params=_traccar(one, view))
+            async with self._free[target]:
+                if kind == "owntracks":
+                    answer = await self._client.post(address, json=message)
+                else:
+                    answer = await self._client.get(address, params=_traccar(one, view))
         except httpx.HTTPError:
             return False
         return answer.is_success
+
+
+def _mark(target: str, one: Sight) -> tuple[str, str, str, int]:
+    return target, one.audience, one.person, one.time_ms
 
 
 def _traccar(one: Sight, view: View) -> Mapping[str, str]:
