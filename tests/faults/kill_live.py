@@ -11,11 +11,13 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import re
 import sys
 import tempfile
 import threading
 import time
 from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -24,12 +26,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "helpers"))
 from live_harness import TOKEN, asked, broker_process, free_port, live_process, traccar
 from paho.mqtt.client import Client, MQTTMessage
 from paho.mqtt.enums import CallbackAPIVersion
+from scipy.stats import poisson
 
 from sfumato.tracks.live.audiences import token_hash
 from sfumato.tracks.live.store import LiveStore, live_key
 
 START_S = 1_790_000_000
 EVERY_BROKER = 5
+SETTLE_S = 300.0
+MIDDLE, SIDE_DEG = (48.86, 2.36), 0.02
+_LAT, _LON = re.compile(rb'\blat"?[=:]\s*(-?[\d.]+)'), re.compile(rb'\blon"?[=:]\s*(-?[\d.]+)')
 
 
 class Load:
@@ -44,7 +50,7 @@ class Load:
 
     def place(self, person: str, number: int) -> dict[str, object]:
         """The next true position of somebody."""
-        lat, lon = 48.85 + random.random() / 50, 2.35 + random.random() / 50
+        lat, lon = (at + SIDE_DEG * (random.random() - 0.5) for at in MIDDLE)
         self.true[person][START_S + number] = lat, lon
         return {"_type": "location", "lat": lat, "lon": lon, "tst": START_S + number}
 
@@ -90,7 +96,7 @@ class Load:
         return client
 
 
-def kill_under_load(folder: Path, kills: int) -> dict[str, int]:
+def kill_under_load(folder: Path, kills: int) -> dict[str, object]:
     """Counts of what was acknowledged, lost, sent on twice differently, and exact in a blurred stream."""
     broker, port = broker_process(folder), free_port()
     assert broker is not None, "mosquitto is not installed"
@@ -127,26 +133,16 @@ def kill_under_load(folder: Path, kills: int) -> dict[str, int]:
 
 
 def _settled(folder: Path) -> LiveStore:
-    """The store, once everything in it was sent on."""
+    """The store, once everything in it was sent on, or after a time."""
     store = LiveStore(folder / "live", live_key(folder / "live"))
-    deadline, idle = time.monotonic() + 400.0, 0
+    deadline, idle = time.monotonic() + SETTLE_S, 0
     while time.monotonic() < deadline and idle < 3:
-        idle = (
-            idle + 1
-            if not store.due(
-                10**15,
-                (
-                    "club",
-                    "friends",
-                ),
-            )
-            else 0
-        )
+        idle = idle + 1 if not store.waiting(10**15) else 0
         time.sleep(1.0)
     return store
 
 
-def _counts(store: LiveStore, load: Load, came: list[str]) -> dict[str, int]:
+def _counts(store: LiveStore, load: Load, came: list[str]) -> dict[str, object]:
     kept = {
         (audience, person): {one.time_ms // 1000: one for one in store.visible(audience, person, 10**15, most=10**6)}
         for audience in ("friends", "club")
@@ -159,35 +155,82 @@ def _counts(store: LiveStore, load: Load, came: list[str]) -> dict[str, int]:
     for (person, moment), places in sent.items():
         one = kept["friends", person][int(moment)]
         places.add((f"{one.lat_deg:.7f}", f"{one.lon_deg:.7f}"))
-    stream = [one.encode() for one in came] + load.messages
     lost = {
-        person: len(load.acknowledged[person] - set(kept["friends", person]) & set(kept["club", person]))
+        person: len(load.acknowledged[person] - (set(kept["friends", person]) & set(kept["club", person])))
         for person in ("me", "ann")
     }
+    queued = {
+        (audience, one.person, one.time_ms // 1000)
+        for audience in ("friends", "club")
+        for one in store.due(10**15, audience, most=10**6)
+    }
+    published = {(one["topic"].split("/")[1], int(one["tst"])) for one in map(json.loads, load.messages)}
+    waiting, now_ms = store.waiting(10**15), 1000 * time.time()
+    acknowledged = {(person, moment) for person in ("me", "ann") for moment in load.acknowledged[person]}
+    at_friends = {(person, int(moment)) for person, moment in sent}
     return {
         "acknowledged by HTTP": len(load.acknowledged["me"]),
         "lost": lost["me"],
         "acknowledged by the broker": len(load.acknowledged["ann"]),
         "lost by the broker": lost["ann"],
         "sent on": len(sent),
-        "not sent on": len(load.acknowledged["me"] - {int(moment) for person, moment in sent if person == "me"}),
+        "queued": {
+            name: {"positions": count, "age_s": round((now_ms - oldest) / 1000)}
+            for name, (count, oldest) in waiting.items()
+        },
+        "neither sent on nor queued": sum(
+            one not in at_friends and ("friends", *one) not in queued for one in acknowledged
+        ),
+        "neither published nor queued": sum(
+            one not in published and ("club", *one) not in queued for one in acknowledged
+        ),
         "sent again": len(came) - len(sent),
         "sent with other noise": sum(len(places) > 1 for places in sent.values()),
-        "bytes searched": sum(map(len, stream)),
-        "exact in a blurred stream": _exact(stream, load),
+        **searched([one.encode() for one in came] + load.messages, load.true),
     }
 
 
-def _exact(stream: list[bytes], load: Load) -> int:
-    """Messages that hold a true latitude and longitude of anybody, to seven decimals (as they are written)."""
-    whole = b"\n".join(stream)
-    found = 0
-    for places in load.true.values():
-        for place in places.values():
-            lat, lon = (f"{degrees:.7f}".encode() for degrees in place)
-            if lat in whole and lon in whole:
-                found += sum(lat in one and lon in one for one in stream)
-    return found
+def searched(
+    stream: list[bytes], true: Mapping[str, Mapping[int, tuple[float, float]]], side_deg: float = SIDE_DEG
+) -> dict[str, object]:
+    """What of the true positions is in the messages: any coordinate whole, and pairs that agree to five decimals.
+
+    The true positions are even over a square of ``side_deg``, so each place that was told in it is within 1e-5
+    degrees of one of *n* of them on both axes n · (2e-5 / side)² times on average: what chance explains. Each hit is
+    told with whose it was, and when.
+    """
+    cells: dict[tuple[int, int], list[tuple[str, int, float, float]]] = defaultdict(list)
+    whole = set[bytes]()
+    for person, places in true.items():
+        for moment, (lat, lon) in places.items():
+            cells[int(lat * 1e5), int(lon * 1e5)].append((person, moment, lat, lon))
+            whole |= {repr(lat).encode(), repr(lon).encode()}
+    hits, own, exact, count = set[str](), 0, 0, sum(map(len, true.values()))
+    places = set[tuple[float, float]]()
+    for message in stream:
+        exact += any(one in whole for one in re.findall(rb"-?\d+\.\d+", message))
+        found = _LAT.search(message), _LON.search(message)
+        assert found[0], "a message without a latitude"
+        assert found[1]
+        lat, lon = float(found[0][1]), float(found[1][1])
+        if abs(lat - MIDDLE[0]) <= side_deg / 2 and abs(lon - MIDDLE[1]) <= side_deg / 2:
+            places.add((lat, lon))
+        x, y = int(lat * 1e5), int(lon * 1e5)
+        for near in (one for i in (-1, 0, 1) for j in (-1, 0, 1) for one in cells.get((x + i, y + j), ())):
+            if abs(near[2] - lat) < 1e-5 and abs(near[3] - lon) < 1e-5:
+                same = str(near[1]).encode() in message
+                own += same
+                hits.add(f"{lat} {lon} is near {near[0]}'s at {near[1]}{' (the same moment)' if same else ''}")
+    expected = len(places) * count * (2e-5 / side_deg) ** 2
+    return {
+        "bytes searched": sum(map(len, stream)),
+        "a whole coordinate in a blurred stream": exact,
+        "pairs within 1e-5 degrees": len(hits),
+        "of the same moment": own,
+        "expected by chance": round(expected, 4),
+        "odds of so many by chance": float(poisson.sf(len(hits) - 1, expected)) if hits else 1.0,
+        "hits": sorted(hits)[:20],
+    }
 
 
 if __name__ == "__main__":

@@ -57,9 +57,9 @@ class KilledProcess:
             self.process = None
 
 
-def live_process(config: Path, port: int) -> KilledProcess:
+def live_process(config: Path, port: int, *options: str) -> KilledProcess:
     """``sfumato live run``."""
-    command = [sys.executable, "-c", _RUN, "live", "run", str(config), "--port", str(port)]
+    command = [sys.executable, "-c", _RUN, "live", "run", str(config), "--port", str(port), *options]
     return KilledProcess(command, port, config.parent / "bridge.log")
 
 
@@ -90,10 +90,14 @@ def asked(url: str, *, data: bytes | None = None, token: str = "", wait_s: float
 
 @contextmanager
 def traccar() -> Iterator[tuple[int, list[str]]]:
-    """Its port, and the addresses that were asked for."""
+    """Its port, and the addresses that were asked for, each with what was posted to it."""
     came = list[str]()
 
     class Take(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.path += " " + self.rfile.read(int(self.headers["content-length"])).decode()
+            self.do_GET()
+
         def do_GET(self) -> None:
             came.append(self.path)
             self.send_response(200)
