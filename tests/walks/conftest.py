@@ -1,4 +1,4 @@
-"""Six people, each from a bare virtual environment, doing their whole job with real commands and a real browser."""
+"""Seven people, each from a bare virtual environment, doing their whole job with real commands and a real browser."""
 
 from __future__ import annotations
 
