@@ -181,6 +181,21 @@ test("past the cap nothing is drawn, whoever spent the budget", async (t) => {
   assert.equal((await person.device.budget()).entries.length, 1);
 });
 
+test("the refusal names its remedy, and what it names is enough", async (t) => {
+  server(t);
+  const person = taking(sfumato.forgetfulStore(), { capPerKm: 3 });
+  const offer = await person.look();
+  await person.device.debit("another app", 1.5);
+  let cap;
+  await assert.rejects(person.prepare(48.85, 2.34, offer), (error) => {
+    assert.match(error.message, /^This costs [\d.]+ per km; 1\.50 of 3 is left\./);
+    cap = Number(/^Nothing was drawn\. .*raise the cap: device\.setCap\((\d+)\)\.$/.exec(error.advice)[1]);
+    return true;
+  });
+  await person.device.setCap(cap);
+  assert.equal((await person.prepare(48.85, 2.34, offer)).drawnNow, true);
+});
+
 test("two tabs preparing at once draw one report", async (t) => {
   server(t);
   const device = new sfumato.Device(sfumato.forgetfulStore());
