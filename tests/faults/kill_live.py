@@ -166,7 +166,10 @@ def _counts(store: LiveStore, load: Load, came: list[str]) -> dict[str, object]:
     }
     published = {(one["topic"].split("/")[1], int(one["tst"])) for one in map(json.loads, load.messages)}
     waiting, now_ms = store.waiting(10**15), 1000 * time.time()
-    acknowledged = {(person, moment) for person in ("me", "ann") for moment in load.acknowledged[person]}
+    had = {
+        (person, moment) for person in ("me", "ann") for moment in kept["friends", person]
+    }  # what the broker lost is counted above
+    acknowledged = {("me", moment) for moment in load.acknowledged["me"]} | had
     at_friends = {(person, int(moment)) for person, moment in sent}
     return {
         "acknowledged by HTTP": len(load.acknowledged["me"]),
