@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+from collections import Counter
 from collections.abc import Mapping
 
 import httpx
@@ -29,6 +30,7 @@ class Sending:
         self._client = httpx.AsyncClient(timeout=10.0, follow_redirects=False, trust_env=False)
         targets = {target for one in reading.config.audiences for target in one.send}
         self._free = {target: asyncio.Semaphore(_CONNECTIONS) for target in targets}
+        self._came = Counter[str]()  # how many arrived anywhere, by audience
         self._arrived: set[tuple[str, str, str, int]] = set()  # at one target of several; no place is kept
 
     async def run(self) -> None:
@@ -40,7 +42,7 @@ class Sending:
         """In the order of its times; where nothing arrived, the next ones are tried, less and less often."""
         after, pause_s = NOTHING, 1.0
         while True:
-            due, sent = list[Sight](), list[Sight]()
+            due, sent, before = list[Sight](), list[Sight](), self._came[audience.name]
             try:
                 due = self._reading.due(audience, after=after, most=_AT_ONCE)
                 arrived = await asyncio.gather(*(self._send(one, audience) for one in due), return_exceptions=True)
@@ -57,7 +59,7 @@ class Sending:
             if due and len(sent) == len(due):
                 pause_s = 1.0
             elif due:
-                pause_s = 1.0 if sent else min(2 * pause_s, _LONGEST_WAIT_S)
+                pause_s = 1.0 if self._came[audience.name] > before else min(2 * pause_s, _LONGEST_WAIT_S)
                 await asyncio.sleep(pause_s)
             else:
                 await self._news()
@@ -72,6 +74,7 @@ class Sending:
         missing = [target for target in audience.send if _mark(target, one) not in self._arrived]
         arrived = await asyncio.gather(*(self._send_to(target, one, view, audience) for target in missing))
         self._arrived |= {_mark(target, one) for target, there in zip(missing, arrived, strict=True) if there}
+        self._came[audience.name] += sum(arrived)
         return all(arrived)
 
     async def _send_to(self, target: str, one: Sight, view: View, audience: Audience) -> bool:
