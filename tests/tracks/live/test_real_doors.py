@@ -200,7 +200,9 @@ def test_a_receiver_over_tcp_is_read_and_called_again_when_it_hangs_up(
 def test_from_inside_a_zone_not_a_byte_is_sent_but_its_name(tmp_path: Path) -> None:
     save_places(tmp_path / "me.places", Places.none(rng=1).add(place_at("home", 48.85, 2.35, radius_m=400.0, rng=1)))
     now = int(time.time()) - 3600
-    path = [48.9012345 - at * 0.002 for at in range(20)] + [48.8501234 + at / 1e5 for at in range(20)]  # towards home, and there
+    path = [48.9012345 - at * 0.002 for at in range(20)] + [
+        48.8501234 + at / 1e5 for at in range(20)
+    ]  # home, and there
     blurred = 'sees = "blurred"\nnoise = "900m"\nkeep = "1day"'
     with traccar() as (theirs, came):
         to = f'\nsend = ["traccar:http://127.0.0.1:{theirs}/", "owntracks:http://127.0.0.1:{theirs}/pub"]'
