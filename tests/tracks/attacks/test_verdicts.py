@@ -8,6 +8,7 @@ from __future__ import annotations
 import made_tables
 import made_town as town
 import pytest
+from attacker_pages import matrix_rows
 from repository import ROOT
 
 import sfumato as sf
@@ -48,10 +49,39 @@ def test_a_known_workplace_and_true_moments_are_not_stopped(attempts):
     assert attempts["few moments", "identity"].allowed is None
 
 
+def test_the_matrix_of_real_people_says_what_the_page_says():
+    """Whoever is bounded stays below, but for noise that is for one prior; each of the page's verdicts in its rows."""
+    rows = [row for row in matrix_rows() if row["attacker"]]
+    assert {(row["world"], row["people"]) for row in rows} == {("geolife", "100"), ("cabs", "44")}
+    bounded = [row for row in rows if row["allowed"]]
+    assert len(bounded) > 100
+    past = {row["mechanism"] for row in bounded if float(row["low"]) > float(row["allowed"])}
+    assert past == {"prior-shaped"}
+    found = {tuple(row[name] for name in ("world", "mechanism", "at", "attacker", "goal")): row for row in rows}
+
+    def share(*cell: str) -> float:
+        return float(found[cell]["found"])
+
+    for world in ("geolife", "cabs"):
+        assert share(world, "multiscale", "5 : 1", "few moments", "identity") > 0.95
+        assert share(world, "multiscale", "150 m RMS", "smoothing", "moments") > 0.5
+        assert share(world, "multiscale", "709 m RMS", "smoothing", "moments") < 0.1
+        assert share(world, "multiscale", "709 m RMS", "roads", "moments") < 0.1
+    assert share("geolife", "independent Gaussian", "709 m RMS", "smoothing", "moments") > 0.5
+    assert share("geolife", "hide and blur", "709 m RMS", "ends of rides", "home") < 0.03
+
+
 def test_the_page_says_so_and_its_tables_hold_every_attacker_and_mechanism():
     text = PAGE.read_text(encoding="utf-8")
     said = text[text.index("**What ours does not stop**") :]
-    for words in ("Who it is", "Two regular places", "Kept fields", "Stops and roads", "Small noise"):
+    for words in (
+        "Who it is",
+        "Two regular places",
+        "Kept fields",
+        "Stops and roads",
+        "Noise shaped for one prior",
+        "Small noise",
+    ):
         assert f"*{words}" in said
     built = made_tables.made(text)
     for name in MECHANISMS_COMPARED:
