@@ -126,7 +126,7 @@ def test_people_across_the_date_line_in_one_cell_and_alone_are_answered() -> Non
     still = tuple((str(k), Trace(np.full(20, 1.0), np.full(20, 2.0), np.arange(20.0))) for k in range(12))
     one = estimate_heatmap([Received(still, law, "independent", False)], cell_m=9000, bounds=(0.96, 1.96, 1.04, 2.04))
     assert one.share == pytest.approx([1.0])
-    assert one.low[0] < 1.0  # twelve people cannot show that nobody is elsewhere
+    assert one.low_alike[0] < 1.0  # twelve people cannot show that nobody like them is elsewhere
     empty = one.grid.cells - np.count_nonzero(one.share)
     assert empty == 0
 
