@@ -4,6 +4,10 @@
 
 Two people send: one by HTTP, every position again until it is acknowledged, one by MQTT. Two blurred audiences
 are sent to, by Traccar's protocol and by MQTT. Every byte they get is searched for the true positions.
+
+A witness between bridge and broker writes down what the bridge was handed and what it acknowledged. So a position that
+the broker acknowledged to the phone and the bridge does not have is either the bridge's fault (it acknowledged it) or
+the broker's alone (it never handed it over, or handed it over, was killed, and did not know it any more).
 """
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ from urllib.parse import parse_qs, urlsplit
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "helpers"))
 
-from live_harness import TOKEN, asked, broker_process, free_port, live_process, traccar
+from live_harness import TOKEN, Witness, asked, broker_process, free_port, live_process, traccar
 from paho.mqtt.client import Client, MQTTMessage
 from paho.mqtt.enums import CallbackAPIVersion
 from scipy.stats import poisson
@@ -101,9 +105,9 @@ def kill_under_load(folder: Path, kills: int) -> dict[str, object]:
     broker, port = broker_process(folder), free_port()
     assert broker is not None, "mosquitto is not installed"
     with traccar() as (theirs, came):
-        config = folder / "live.toml"
+        config, witness = folder / "live.toml", Witness(broker.port)
         config.write_text(
-            f'[bridge]\nfolder = "live"\npositions_per_minute = 0\n[mqtt]\nurl = "mqtt://127.0.0.1:{broker.port}"\n'
+            f'[bridge]\nfolder = "live"\npositions_per_minute = 0\n[mqtt]\nurl = "mqtt://127.0.0.1:{witness.port}"\n'
             f'topics = ["owntracks/+/+"]\n[person.me]\ndevices.phone = "{token_hash(TOKEN)}"\n[person.ann]\n'
             '[audience.friends]\nsees = "blurred"\nnoise = "900m"\nkeep = "1000week"\n'
             f'send = ["traccar:http://127.0.0.1:{theirs}/"]\n'
@@ -129,7 +133,7 @@ def kill_under_load(folder: Path, kills: int) -> dict[str, object]:
         listening.loop_stop()
         bridge.end()
         broker.end()
-        return _counts(store, load, came)
+        return _counts(store, load, came, witness)
 
 
 def _settled(folder: Path) -> LiveStore:
@@ -142,7 +146,7 @@ def _settled(folder: Path) -> LiveStore:
     return store
 
 
-def _counts(store: LiveStore, load: Load, came: list[str]) -> dict[str, object]:
+def _counts(store: LiveStore, load: Load, came: list[str], witness: Witness) -> dict[str, object]:
     kept = {
         (audience, person): {one.time_ms // 1000: one for one in store.visible(audience, person, 10**15, most=10**6)}
         for audience in ("friends", "club")
@@ -156,9 +160,10 @@ def _counts(store: LiveStore, load: Load, came: list[str]) -> dict[str, object]:
         one = kept["friends", person][int(moment)]
         places.add((f"{one.lat_deg:.7f}", f"{one.lon_deg:.7f}"))
     lost = {
-        person: len(load.acknowledged[person] - (set(kept["friends", person]) & set(kept["club", person])))
+        person: load.acknowledged[person] - (set(kept["friends", person]) & set(kept["club", person]))
         for person in ("me", "ann")
     }
+    told, handed = ({int(json.loads(one)["tst"]) for one in some} for some in (witness.acknowledged, witness.handed))
     queued = {
         (audience, one.person, one.time_ms // 1000)
         for audience in ("friends", "club")
@@ -173,9 +178,13 @@ def _counts(store: LiveStore, load: Load, came: list[str]) -> dict[str, object]:
     at_friends = {(person, int(moment)) for person, moment in sent}
     return {
         "acknowledged by HTTP": len(load.acknowledged["me"]),
-        "lost": lost["me"],
+        "lost": len(lost["me"]),
         "acknowledged by the broker": len(load.acknowledged["ann"]),
-        "lost by the broker": lost["ann"],
+        "handed to the bridge": len(handed),
+        "acknowledged by the bridge": len(told),
+        "lost though the bridge acknowledged it": len(lost["ann"] & told),
+        "lost by the broker alone": len(lost["ann"] - told),
+        "of these never handed over": len(lost["ann"] - handed),
         "sent on": len(sent),
         "queued": {
             name: {"positions": count, "age_s": round((now_ms - oldest) / 1000)}

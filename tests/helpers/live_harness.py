@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import http.server
 import shutil
@@ -13,8 +14,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 TOKEN = "a device's token for tests"
@@ -88,9 +88,59 @@ def asked(url: str, *, data: bytes | None = None, token: str = "", wait_s: float
         return 0, b""
 
 
-@contextmanager
-def traccar() -> Iterator[tuple[int, list[str]]]:
-    """Its port, and the addresses that were asked for, each with what was posted to it."""
+class Witness:
+    """Between a broker and its client: which messages it was handed, and which of them it acknowledged.
+
+    MQTT 3.1.1: PUBLISH is 3 (its number behind the topic), PUBACK 4, each with its length in sevens of bits.
+    """
+
+    def __init__(self, broker: int) -> None:
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self.port, self._broker = int(self._server.getsockname()[1]), broker
+        self.handed, self.acknowledged = set[bytes](), set[bytes]()
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        while True:
+            client = self._server.accept()[0]
+            try:
+                broker = socket.create_connection(("127.0.0.1", self._broker), timeout=5)
+            except OSError:
+                client.close()
+                continue
+            broker.settimeout(None)
+            waiting = dict[bytes, bytes]()  # of this connection
+            for ends in ((broker, client, True), (client, broker, False)):
+                threading.Thread(target=self._pass, args=(*ends, waiting), daemon=True).start()
+
+    def _pass(self, source: socket.socket, to: socket.socket, down: bool, waiting: dict[bytes, bytes]) -> None:
+        stream = source.makefile("rb")
+        try:
+            while head := stream.read(1):
+                size, shift, packet = 0, 0, head
+                while True:
+                    packet += (digit := stream.read(1))
+                    size, shift = size | (digit[0] & 127) << shift, shift + 7
+                    if digit[0] < 128:
+                        break
+                packet += (body := stream.read(size))
+                if down and head[0] >> 4 == 3 and head[0] & 6:
+                    after = 2 + int.from_bytes(body[:2], "big")
+                    waiting[body[after : after + 2]] = body[after + 2 :]
+                    self.handed.add(body[after + 2 :])
+                if not down and head[0] >> 4 == 4 and body[:2] in waiting:
+                    self.acknowledged.add(waiting.pop(body[:2]))
+                to.sendall(packet)
+        except (OSError, IndexError):
+            pass
+        for one in (source, to):
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+
+
+@contextlib.contextmanager
+def traccar(answers: Callable[[str], int] = lambda _path: 200) -> Iterator[tuple[int, list[str]]]:
+    """Its port, and the addresses that were asked for, each with what was posted to it; ``answers`` gives statuses."""
     came = list[str]()
 
     class Take(http.server.BaseHTTPRequestHandler):
@@ -100,7 +150,7 @@ def traccar() -> Iterator[tuple[int, list[str]]]:
 
         def do_GET(self) -> None:
             came.append(self.path)
-            self.send_response(200)
+            self.send_response(answers(self.path))
             self.send_header("content-length", "0")
             self.end_headers()
 

@@ -136,6 +136,30 @@ def test_a_point_sent_again_after_a_restart_gets_the_same_noise_and_another_plac
     assert [(s.lat_deg, s.lon_deg) for s in _by_audience(fresh)["friends"]] == [(s.lat_deg, s.lon_deg) for s in before]
 
 
+def test_a_pipe_that_was_killed_before_it_answered_answers_a_point_that_is_sent_again_with_the_same_noise(
+    tmp_path: Path,
+) -> None:
+    some = [Position("me", 1000 * (START_S - 60), 48.85, 2.35), *_ride(3)]
+
+    def told(one: Bridge, batch: list[Position]) -> list[list[Sight]]:
+        return [[s for s in taken.sights if not s.held and not s.unsent] for taken in one.take(batch)]
+
+    def again() -> Bridge:
+        return _bridge(tmp_path, piped=True)
+
+    first = told(again(), some)
+    assert [len(row) for row in first] == [1, 4, 4, 4]  # a name at home; then exact, blurred, name, town
+    killed = again()
+    for row, one in zip(first, some, strict=True):
+        assert told(killed, [one]) == [row]
+    assert told(killed, [*reversed(some), some[0]]) == [*reversed(first), first[0]]
+    killed.store.pause("friends", 1000 * START_S)
+    assert [[one.audience for one in row] for row in told(again(), some[1:])] == [["family", "work", "press"]] * 3
+    file = tmp_path / "live.toml"
+    file.write_text(file.read_text().replace("900m", "950m"))
+    assert told(again(), some) == [[]] * 4  # by other rules nothing is told again
+
+
 def test_no_true_coordinate_is_at_rest_but_sealed(tmp_path: Path) -> None:
     bridge = _bridge(tmp_path)
     ride = _ride(30)

@@ -83,8 +83,8 @@ def test_a_late_point_leaves_between_two_that_left_and_not_where_a_way_leads_thr
     for at, time in enumerate((0, 10, 30)):
         GATE.take(track, time, float(lat[at]), float(lon[at]))
     assert GATE.take(track, 20, float(lat[3]), float(lon[3])).fate is Fate.PASSES
-    assert GATE.take(track, 25, float(lat[4]), float(lon[4])).fate is Fate.WITHHELD
-    assert GATE.take(track, -5, float(lat[3]), float(lon[3])).fate is Fate.WITHHELD
+    assert GATE.take(track, 25, float(lat[4]), float(lon[4])).fate is Fate.HELD
+    assert GATE.take(track, -5, float(lat[3]), float(lon[3])).fate is Fate.PASSES
 
 
 def test_without_zones_nothing_waits() -> None:
@@ -102,3 +102,31 @@ def test_the_zone_a_person_is_in_is_told_by_name_until_they_are_away_for_sure() 
         gate.take(track, at, float(lat[at]), float(lon[at]))
         places.append(track.place)
     assert places == ["home", "home", "home", None]
+
+
+def test_late_points_after_restarts_leave_in_pairs_that_hide_would_keep_whatever_else_there_was() -> None:
+    late_left = []
+
+    @given(st.integers(0, 2**32 - 1), st.sampled_from([60.0, 200.0, 600.0]))
+    @settings(max_examples=150, deadline=None)
+    def holds(seed: int, step_m: float) -> None:
+        rng = np.random.default_rng(seed)
+        lat, lon = AROUND.to_degrees(np.cumsum(rng.normal(size=(60, 2)) * step_m, axis=0))
+        order = np.argsort(np.arange(60) + rng.choice([0.0, 9.5, 25.5], 60, p=[0.6, 0.2, 0.2]))
+        track, came, left = Track(), list[int](), set[int]()
+        for at in order.tolist():
+            if rng.random() < 0.05:  # a restart keeps no position, and the times
+                track = Track(track.place, held_ms=track.held_ms, last_ms=track.last_ms)
+            beside = [*sorted(one for one in came if one < at)[-1:], *sorted(one for one in came if one > at)[:1]]
+            late = track.last_ms is not None and at < track.last_ms
+            found = GATE.take(track, at, float(lat[at]), float(lon[at]), beside)
+            came.append(at)
+            new = set(found.leave_ms) | ({at} if found.fate is Fate.PASSES else set())
+            some = sorted(came)
+            cut = withhold(Trace(lat[some], lon[some], np.array(some, dtype=np.float64)), [HOME, WORK])
+            assert new <= {some[one] for one in cut.kept.tolist()}
+            left |= new
+            late_left.append(late and bool(new))
+
+    holds()
+    assert sum(late_left) > 100

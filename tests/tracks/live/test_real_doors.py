@@ -12,16 +12,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 pytest.importorskip("starlette")
-from live_harness import TOKEN, asked, free_port, live_process, traccar
+pytest.importorskip("paho.mqtt")
+from live_harness import TOKEN, asked, broker_process, free_port, live_process, traccar
+from paho.mqtt.enums import CallbackAPIVersion
 from repository import ROOT
 
 from sfumato.base.errors import InputError
-from sfumato.cli.tracks.live.bridge import check
+from sfumato.cli.tracks.live.bridge import check, forget, pause
 from sfumato.tracks.live.audiences import token_hash
 from sfumato.tracks.live.positions import from_owntracks, json_object
 from sfumato.tracks.live.store import LiveStore, live_key
@@ -32,8 +35,8 @@ RECORDED = ROOT.parent / "shared" / "data" / "formats" / "owntracks" / "owntrack
 
 
 @contextmanager
-def running(folder: Path, audiences: str, *options: str, bridge: str = "") -> Iterator[str]:
-    """A bridge with one person and one device; its address."""
+def running(folder: Path, audiences: str, *options: str, bridge: str = "", log: str = "") -> Iterator[str]:
+    """A bridge with one person and one device; its address. ``log`` is all that it may say."""
     config, port = folder / "live.toml", free_port()
     config.write_text(
         f'[bridge]\nfolder = "live"\npositions_per_minute = 0\n{bridge}\n'
@@ -43,7 +46,7 @@ def running(folder: Path, audiences: str, *options: str, bridge: str = "") -> It
     one.start()
     try:
         yield f"http://127.0.0.1:{port}"
-        assert (folder / "bridge.log").read_text() == f"http://127.0.0.1:{port}\n"  # and nothing is logged
+        assert (folder / "bridge.log").read_text() == f"http://127.0.0.1:{port}\n{log}"  # and nothing is logged
     finally:
         one.end()
 
@@ -150,6 +153,87 @@ def test_what_is_sent_on_reaches_owntracks_and_traccar_once_though_a_third_serve
         assert (one["lat"], one["lon"], one["id"]) == ([f"{mine.lat_deg:.7f}"], [f"{mine.lon_deg:.7f}"], ["me"])
         assert float(one["accuracy"][0]) > 100
     assert all(one["_type"] == "location" and one["acc"] > 100 and one["tid"] == "me" for one in posted)
+
+
+def test_what_a_server_refuses_for_good_is_set_aside_and_told_and_what_it_cannot_take_now_is_sent_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now, busy = int(time.time()) - 600, [503, 429, 408, 302]
+
+    def answers(path: str) -> int:
+        if path.startswith("/busy"):
+            return busy.pop() if busy else 200
+        return 400 if path.startswith("/no") else 200
+
+    with traccar(answers) as (theirs, came):
+        to = f'["traccar:http://127.0.0.1:{theirs}/no", "owntracks:http://127.0.0.1:{theirs}/pub"]'
+        log = "The traccar server of friends answers 400: what it refuses is not sent again.\n"
+        busy_to = f'["traccar:http://127.0.0.1:{theirs}/busy"]'
+        some = audience("friends", f'sees = "blurred"\nnoise = "900m"\nsend = {to}')
+        with running(tmp_path, some + audience("club", f'sees = "exact"\nsend = {busy_to}'), log=log) as url:
+            for at in range(3):
+                post(url, 48.8612345, 2.3612345, now + at)
+            until(lambda: not busy and len([one for one in came if one.startswith("/busy")]) == 7)
+            until(lambda: not LiveStore(tmp_path / "live", live_key(tmp_path / "live")).waiting(10**15))
+            time.sleep(3.0)
+    assert len([one for one in came if one.startswith("/no")]) == 3
+    assert len([one for one in came if one.startswith("/pub")]) == 3
+    check(tmp_path / "live.toml", json=False)
+    said = capsys.readouterr().out
+    assert "3 positions of friends set aside: its traccar server answered 400, the last" in said
+    assert "did not arrive" not in said
+
+
+def test_what_a_broker_retains_is_taken_back_after_a_pause_after_forgetting_and_when_the_audience_is_no_more(
+    tmp_path: Path,
+) -> None:
+    client = pytest.importorskip("paho.mqtt.client")
+    broker = broker_process(tmp_path)
+    if broker is None:
+        pytest.skip("mosquitto is not installed")
+    now, kept, heard = int(time.time()) - 600, dict[str, bytes](), list[str]()
+
+    def came(_client: object, _data: object, message: Any) -> None:
+        kept[message.topic] = message.payload
+        heard.append(message.topic)
+
+    broker.start()
+    friend = client.Client(CallbackAPIVersion.VERSION2)
+    friend.on_connect = lambda one, *_rest: one.subscribe("share/#", qos=1)
+    friend.on_message = came
+    friend.connect("127.0.0.1", broker.port)
+    friend.loop_start()
+    mqtt = f'[mqtt]\nurl = "mqtt://127.0.0.1:{broker.port}"\n'
+    ana, bo = (
+        audience(name, f'sees = "blurred"\nnoise = "900m"\nsend = ["mqtt:share/{name}/{{person}}"]')
+        for name in ("ana", "bo")
+    )
+    try:
+        with running(tmp_path, mqtt + ana + bo) as url:
+            post(url, 48.8612345, 2.3612345, now)
+            until(lambda: len(kept) == 2 and all(kept.values()))
+            pause(tmp_path / "live.toml", "ana", end=False)
+            until(lambda: kept["share/ana/me"] == b"")
+            assert kept["share/bo/me"]
+            forget(tmp_path / "live.toml", "bo", person="me")
+            until(lambda: kept["share/bo/me"] == b"")
+            post(url, 48.8612345, 2.3612345, now + 60)
+            until(lambda: kept["share/bo/me"] != b"")
+            assert kept["share/ana/me"] == b""
+        (tmp_path / "bridge.log").unlink()
+        with running(tmp_path, mqtt + ana):
+            until(lambda: kept["share/bo/me"] == b"")
+        late = client.Client(CallbackAPIVersion.VERSION2)
+        late.on_message, heard[:] = came, []
+        late.connect("127.0.0.1", broker.port)
+        late.subscribe("share/#", qos=1)
+        late.loop_start()
+        time.sleep(1.0)
+        assert not heard
+        late.loop_stop()
+    finally:
+        friend.loop_stop()
+        broker.end()
 
 
 def _nmea(lat: float, lon: float, moment: float) -> str:

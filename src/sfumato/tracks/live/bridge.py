@@ -10,6 +10,7 @@ from __future__ import annotations
 import hmac
 import json
 import time
+from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,6 +31,7 @@ from sfumato.tracks.places.places_file import load_places
 from sfumato.tracks.places.zones import Withholding
 
 AWAY = "away"
+_FATES = list(Fate)
 _TRACKS_KEPT = 20_000  # people whose last true positions are in memory
 
 
@@ -62,6 +64,7 @@ class Bridge:
         self._print_key = derived_key(key, b"live fingerprints")
         self._passphrase = passphrase
         self._gates: dict[str, Gate] = {}
+        self._within: dict[int, list[int]] = {}  # of people with zones, the times of this batch in order
         self._newest: dict[int, int] = {}  # of each person's times: what is later was never used
         self._tracks: OrderedDict[str, Track] = OrderedDict()
         self._begun = {(person, size) for person, sizes in store.processes().items() for size in sizes}
@@ -99,6 +102,7 @@ class Bridge:
     def take(self, positions: Sequence[Position]) -> list[Taken]:
         """Take a batch, in the order of arrival; on return it is in the store."""
         batch = LiveBatch(last_only={one.name for one in self.config.audiences if one.keep_s is None})
+        self._within.clear()
         self.store.begin()
         try:
             paused = self.paused
@@ -106,16 +110,25 @@ class Bridge:
             outcomes, prints = [], dict[tuple[str, int], int]()
             passages: list[Passage | None] = []
             for one in positions:
-                outcome = self._outcome(one, prints, batch)
-                outcomes.append(outcome)
-                passages.append(self._pass(one, batch) if outcome == "new" else None)
+                outcomes.append(self._outcome(one, prints, batch))
+                passages.append(self._pass(one, batch) if outcomes[-1] == "new" else None)
             passages = _settled(positions, passages)
+            for one, passage in zip(positions, passages, strict=True):
+                if passage is not None:
+                    mark, fate = prints[one.person, one.time_ms], _FATES.index(passage.fate)
+                    batch.used.append((self.store.id_of(one.person), one.time_ms, mark, fate))
+            if self.piped and "again" in outcomes:  # who sends again did not get the answer
+                passages = [
+                    self._passed(one) if outcome == "again" else passage
+                    for one, outcome, passage in zip(positions, outcomes, passages, strict=True)
+                ]
             released = self._release(positions, passages)
             taken = []
             for row, (one, outcome, passage) in enumerate(zip(positions, outcomes, passages, strict=True)):
                 sights: list[Sight] = []
                 if passage is not None:
-                    sights = self._sights(one, passage, released.get(row, {}), open_now, batch)
+                    sights = self._sights(one, passage, released.get(row, {}), open_now)
+                    batch.sights += sights if outcome == "new" else ()
                 taken.append(Taken(one, outcome, tuple(sights)))
             self.store.commit(batch)
         except BaseException:
@@ -134,12 +147,11 @@ class Bridge:
         if newest is None:
             newest = self.store.newest(person)
         if known is None and one.time_ms <= newest:
-            known = self.store.fingerprint(person, one.time_ms)
+            known = self.store.used(person, one.time_ms)[0]
         self._newest[person] = max(newest, one.time_ms)
         if known is not None:
             return "again" if known == mark else "second"
         prints[one.person, one.time_ms] = mark
-        batch.used.append((person, one.time_ms, mark))
         if self._finest_m is not None and (one.person, self._finest_m) not in self._begun:
             self._begun.add((one.person, self._finest_m))
             batch.processes.append((person, self._finest_m, one.time_ms))
@@ -165,21 +177,38 @@ class Bridge:
         gate = self.gate_of(one.person)
         if not gate.zones:
             return Passage(Fate.PASSES)
-        track = self._track(one.person)
-        found = gate.take(track, one.time_ms, one.lat_deg, one.lon_deg)
-        person = self.store.id_of(one.person)
+        track, person = self._track(one.person, batch), self.store.id_of(one.person)
+        times, beside = self._within.setdefault(person, []), list[int]()
+        at = bisect_left(times, one.time_ms)
+        if track.last_ms is not None and one.time_ms <= track.last_ms:
+            before, after = self.store.beside(person, one.time_ms)
+            beside = [max([before, *times[max(at - 1, 0) : at]]), min([after, *times[at : at + 1]])]
+        times.insert(at, one.time_ms)
+        found = gate.take(track, one.time_ms, one.lat_deg, one.lon_deg, beside)
         batch.leave += [(person, at) for at in found.leave_ms]
         batch.withhold += [(person, at) for at in found.withhold_ms]
-        batch.tracks[person] = json.dumps([track.place, track.held_ms, track.last_ms]).encode()
+        batch.tracks[person] = json.dumps([track.place, track.held_ms, track.last_ms, track.late_ms]).encode()
         return found
 
-    def _track(self, person: str) -> Track:
+    def _passed(self, one: Position) -> Passage | None:
+        """What became of a position that is sent again, by the rules of now; None where that is not known."""
+        fate = self.store.used(self.store.id_of(one.person), one.time_ms)[1]
+        if fate is None:
+            return None
+        zone = self.gate_of(one.person).zone(one.lat_deg, one.lon_deg)
+        found = Passage(_FATES[fate], zone)
+        return found if (found.fate is Fate.INSIDE) == (zone is not None) else None
+
+    def _track(self, person: str, batch: LiveBatch) -> Track:
         track = self._tracks.get(person)
         if track is None:
             track = Track()
-            kept = self.store.track_of(self.store.id_of(person))
+            number = self.store.id_of(person)
+            kept = self.store.track_of(number)
             if kept is not None:
-                track.place, track.held_ms, track.last_ms = json.loads(kept)
+                track.place, track.held_ms, track.last_ms, *late = json.loads(kept)
+                # Late ones that waited: where they were is not known any more.
+                batch.withhold += [(number, at) for some in late for at in some]
             self._tracks[person] = track
             if len(self._tracks) > _TRACKS_KEPT:
                 self._tracks.popitem(last=False)
@@ -211,15 +240,12 @@ class Bridge:
         passage: Passage,
         at: Mapping[float, tuple[float, float]],
         audiences: Sequence[Audience],
-        batch: LiveBatch,
     ) -> list[Sight]:
         """What each audience may see of one position; ``at`` is where to say that they are, by size."""
         measured = one.time_ms / 1000.0
         some = [a for a in audiences if a.sees_person(one.person) and a.open_at(measured, self.config.zone)]
         some = [a for a in some if not self._was_paused(a.name, one.time_ms)]
-        out = [sight for a in some if (sight := self._sight(one, passage, at, a)) is not None]
-        batch.sights += out
-        return out
+        return [sight for a in some if (sight := self._sight(one, passage, at, a)) is not None]
 
     def _sight(
         self, one: Position, passage: Passage, at: Mapping[float, tuple[float, float]], audience: Audience
@@ -242,11 +268,15 @@ class Bridge:
 
     # Looking.
 
+    def closed(self, audience: Audience) -> bool:
+        """Whether an audience sees nothing now: it has ended, or is paused."""
+        ended = audience.until_s is not None and self.clock() >= audience.until_s
+        return ended or audience.name in self.paused
+
     def view(self, audience: Audience, person: str, *, most: int = 1000) -> list[Sight]:
         """What an audience may see of a person now; nothing once it has ended or while it is paused."""
         now = self.clock()
-        ended = audience.until_s is not None and now >= audience.until_s
-        if ended or audience.name in self.paused or not audience.sees_person(person):
+        if self.closed(audience) or not audience.sees_person(person):
             return []
         since = 0 if audience.keep_s is None else int(1000 * (now - audience.keep_s))
         seen = self.store.visible(audience.name, person, int(1000 * now), most=most, since_ms=since)
@@ -256,11 +286,10 @@ class Bridge:
         self, audience: Audience | None = None, *, after: tuple[int, int, str] = NOTHING, most: int = 100
     ) -> list[Sight]:
         """What is to be sent now, of audiences that have not ended and are not paused."""
-        now, paused = self.clock(), self.paused
-        found = list[Sight]()
+        now_ms, found = int(1000 * self.clock()), list[Sight]()
         for one in self.config.audiences if audience is None else (audience,):
-            if one.name not in paused and (one.until_s is None or now < one.until_s):
-                found += self.store.due(int(1000 * now), one.name, after=after, most=most)
+            if not self.closed(one):
+                found += self.store.due(now_ms, one.name, after=after, most=most)
         return found
 
     def tidy(self) -> None:

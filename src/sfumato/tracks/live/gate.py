@@ -8,15 +8,18 @@ and a run that stays within 100 m of the zones between two cuts, is flicker of t
 one of them is 100 m away from every zone; then all of them leave at once. So what has left is at every moment a part of
 what ``hide`` would leave of the whole stream, and the same once the run is that far: the live case costs delay after
 leaving a zone, and no point. The first point ever, and the first after a restart (no true position is kept), begin a
-run; what was held before a restart is withheld. A point that comes late is looked at between its neighbours in time: it
-leaves only where both left and no way between them leads through a zone, and it cannot take back what was sent before
-it came.
+run; what was held before a restart is withheld.
+
+*Late points.* Two points of neighbouring times with no zone on their way, one of them 100 m away, are no flicker
+whatever was before and after them: so a point that comes late leaves with such a neighbour, and waits for one where it
+has none (it may come late, too) or does not know where it was. It cannot take back what was sent before it came.
 """
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -42,7 +45,8 @@ class Track:
     """What is known of one person's way: where they are by name, the run they are on, and (in memory) the last points.
 
     ``place`` is the zone they are in, by the last point that counts; ``held_ms`` are times of points that wait;
-    ``last_ms`` is the latest time there was, which outlives a restart: what is not after it is late.
+    ``last_ms`` is the latest time there was, which outlives a restart: what is not after it is late. ``late_ms`` are
+    times of late points that wait for a neighbour.
     """
 
     place: str | None = None
@@ -50,6 +54,7 @@ class Track:
     far: bool = False
     held_ms: list[int] = field(default_factory=list)
     last_ms: int | None = None
+    late_ms: list[int] = field(default_factory=list)
     times_ms: list[int] = field(default_factory=list)
     points: list[tuple[FloatArray, Fate]] = field(default_factory=list)
 
@@ -80,20 +85,34 @@ class Gate:
         reach = [(*zone.around.axes[0].tolist(), zone.reach_m) for _, zone in self.zones]
         object.__setattr__(self, "_reach", tuple(reach))
 
-    def take(self, track: Track, time_ms: int, lat_deg: float, lon_deg: float) -> Passage:
-        """What becomes of one more point; ``track`` is changed."""
+    def take(
+        self, track: Track, time_ms: int, lat_deg: float, lon_deg: float, beside: Sequence[int] | None = None
+    ) -> Passage:
+        """What becomes of one more point; ``track`` is changed.
+
+        ``beside`` are the times right before and after a late point of all that were ever taken; without them those
+        that are remembered.
+        """
         if not self.zones:
             return Passage(Fate.PASSES)
         point = surface(lat_deg, lon_deg)
         late = track.last_ms is not None and time_ms <= track.last_ms
         zone = self._zone(point)
-        found = self._late(track, time_ms, point, zone) if late else self._next(track, time_ms, point, zone)
+        if late:
+            found = self._late(track, time_ms, point, zone, track.times_ms if beside is None else beside)
+        else:
+            found = self._next(track, time_ms, point, zone)
         track.last_ms = time_ms if track.last_ms is None else max(time_ms, track.last_ms)
         at = bisect_left(track.times_ms, time_ms)
         track.times_ms.insert(at, time_ms)
-        track.points.insert(at, (point, found.fate))
+        waits = late and found.fate is Fate.HELD  # for a neighbour, not with the run that waits
+        track.points.insert(at, (point, Fate.WITHHELD if waits else found.fate))
         del track.times_ms[:-REMEMBERED], track.points[:-REMEMBERED]
         return found
+
+    def zone(self, lat_deg: float, lon_deg: float) -> str | None:
+        """The name of the zone a place lies in."""
+        return self._zone(surface(lat_deg, lon_deg))
 
     def _next(self, track: Track, time_ms: int, point: FloatArray, zone: str | None) -> Passage:
         before = track.points[-1] if track.points else None
@@ -114,17 +133,29 @@ class Gate:
             track.points[:] = [(at, Fate.PASSES if fate is Fate.HELD else fate) for at, fate in track.points]
         return Passage(Fate.PASSES, leave_ms=leave, withhold_ms=gone)
 
-    def _late(self, track: Track, time_ms: int, point: FloatArray, zone: str | None) -> Passage:
-        # A run that waits is no longer known to be whole: what it holds does not leave.
-        gone = self._end_run(track) if track.held_ms and time_ms > track.held_ms[0] else ()
+    def _late(self, track: Track, time_ms: int, point: FloatArray, zone: str | None, beside: Sequence[int]) -> Passage:
+        after = bisect_left(track.times_ms, time_ms)
+        near = [at for at in (after - 1, after) if 0 <= at < len(track.times_ms) and track.times_ms[at] in beside]
+        near = [at for at in near if zone is None and track.points[at][1] is not Fate.INSIDE]
+        joined = [at for at in near if not self._crosses(track.points[at][0], point)]
+        if len(joined) == 2 and all(track.points[at][1] is Fate.PASSES for at in joined):
+            return Passage(Fate.PASSES)
+        # The run it falls into is no longer known to be whole: what waits of it does not leave.
+        whole = track.held_ms and time_ms < track.held_ms[0]
+        gone = () if whole else self._end_run(track)
         if zone is not None:
             return Passage(Fate.INSIDE, zone, withhold_ms=gone)
-        after = bisect_left(track.times_ms, time_ms)
-        beside = track.points[max(after - 1, 0) : after + 1]
-        whole = after > 0 and all(fate is Fate.PASSES for _, fate in beside)
-        if whole and not any(self._crosses(other, point) for other, _ in beside):
-            return Passage(Fate.PASSES)
-        return Passage(Fate.WITHHELD, withhold_ms=gone)
+        far = self._beyond_m(point) >= FLICKER_M
+        pairs = [at for at in joined if far or self._beyond_m(track.points[at][0]) >= FLICKER_M]
+        if not pairs:
+            track.late_ms.append(time_ms)
+            return Passage(Fate.HELD, withhold_ms=gone)
+        leave = tuple(track.times_ms[at] for at in pairs if track.times_ms[at] in track.late_ms)
+        track.late_ms = [one for one in track.late_ms if one not in leave]
+        for at in pairs:
+            if track.times_ms[at] in leave:
+                track.points[at] = track.points[at][0], Fate.PASSES
+        return Passage(Fate.PASSES, leave_ms=leave, withhold_ms=gone)
 
     def _end_run(self, track: Track) -> tuple[int, ...]:
         gone, track.held_ms, track.count, track.far = tuple(track.held_ms), [], 0, False

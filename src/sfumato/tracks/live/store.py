@@ -26,7 +26,7 @@ from sfumato.base.randomness import KEY_BYTES, derived_key, fresh_key
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS person (id INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL, track BLOB);
-CREATE TABLE IF NOT EXISTS used (person INTEGER, time_ms INTEGER, print INTEGER,
+CREATE TABLE IF NOT EXISTS used (person INTEGER, time_ms INTEGER, print INTEGER, fate INTEGER,
   PRIMARY KEY (person, time_ms)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS sight (audience TEXT, person INTEGER, time_ms INTEGER, due_ms INTEGER, held INTEGER,
   unsent INTEGER, body BLOB, PRIMARY KEY (audience, person, time_ms)) WITHOUT ROWID;
@@ -35,9 +35,14 @@ CREATE INDEX IF NOT EXISTS waiting ON sight (audience, due_ms, time_ms) WHERE un
 CREATE TABLE IF NOT EXISTS link (hash TEXT PRIMARY KEY, audience TEXT, person TEXT, until_ms INTEGER);
 CREATE TABLE IF NOT EXISTS pause (audience TEXT, since_ms INTEGER, until_ms INTEGER);
 CREATE TABLE IF NOT EXISTS shape (audience TEXT PRIMARY KEY, mark BLOB);
+CREATE TABLE IF NOT EXISTS refused (audience TEXT, what TEXT, status INTEGER, count INTEGER, last_ms INTEGER,
+  PRIMARY KEY (audience, what, status));
+CREATE TABLE IF NOT EXISTS retained (audience TEXT, person TEXT, topic TEXT, recall INTEGER,
+  PRIMARY KEY (audience, topic));
 CREATE TABLE IF NOT EXISTS process (person INTEGER, size_m REAL, began_ms INTEGER, PRIMARY KEY (person, size_m));
 """
 _POINT = struct.Struct("<dd")
+_NEVER = 1 << 62
 NOTHING = (-1, -1, "")  # before everything that is due
 KEY_FILE, STORE_FILE = "live.key", "live.db"
 
@@ -62,7 +67,7 @@ class Sight:
 class LiveBatch:
     """What one transaction writes."""
 
-    used: list[tuple[int, int, int]] = field(default_factory=list)
+    used: list[tuple[int, int, int, int]] = field(default_factory=list)
     sights: list[Sight] = field(default_factory=list)
     last_only: set[str] = field(default_factory=set)
     leave: list[tuple[int, int]] = field(default_factory=list)  # person, time: held points that leave
@@ -110,6 +115,10 @@ class LiveStore:
             self._db.execute("PRAGMA secure_delete = ON")
             self._db.execute("PRAGMA cache_size = -16000")
             self._db.executescript(_TABLES)
+            with contextlib.suppress(
+                sqlite3.OperationalError
+            ):  # a file of before: what became of its moments is unknown
+                self._db.execute("ALTER TABLE used ADD COLUMN fate INTEGER")
         except (OSError, sqlite3.Error) as error:
             raise InputError(
                 f"{path} cannot be used: {error}.", "Check disk, permissions, or restore a copy."
@@ -147,10 +156,20 @@ class LiveStore:
         row = self._db.execute("SELECT track FROM person WHERE id = ?", (person,)).fetchone()
         return None if row is None else row[0]
 
-    def fingerprint(self, person: int, time_ms: int) -> int | None:
-        """Of the position that this moment already had."""
-        row = self._db.execute("SELECT print FROM used WHERE person = ? AND time_ms = ?", (person, time_ms)).fetchone()
-        return None if row is None else int(row[0])
+    def used(self, person: int, time_ms: int) -> tuple[int | None, int | None]:
+        """The fingerprint of the position that this moment had, and its fate; None is unknown."""
+        found = self._db.execute("SELECT print, fate FROM used WHERE person = ? AND time_ms = ?", (person, time_ms))
+        return found.fetchone() or (None, None)
+
+    def beside(self, person: int, time_ms: int) -> tuple[int, int]:
+        """The moments of somebody right before and after this one."""
+        found = self._db.execute(
+            "SELECT (SELECT MAX(time_ms) FROM used WHERE person = ?1 AND time_ms < ?2), "
+            "(SELECT MIN(time_ms) FROM used WHERE person = ?1 AND time_ms > ?2)",
+            (person, time_ms),
+        )
+        before, after = found.fetchone()
+        return -1 if before is None else before, _NEVER if after is None else after
 
     def newest(self, person: int) -> int:
         """The latest moment of somebody that was used; before 1970 where there is none."""
@@ -170,10 +189,14 @@ class LiveStore:
     def commit(self, batch: LiveBatch) -> None:
         """Write a batch into the transaction that was begun, and end it."""
         db = self._db
-        db.executemany("INSERT OR IGNORE INTO used VALUES (?, ?, ?)", batch.used)
+        db.executemany("INSERT OR IGNORE INTO used VALUES (?, ?, ?, ?)", batch.used)
         db.executemany("INSERT OR IGNORE INTO process VALUES (?, ?, ?)", batch.processes)
         db.executemany("UPDATE sight SET held = 0 WHERE person = ? AND time_ms = ? AND held = 1", batch.leave)
         db.executemany("DELETE FROM sight WHERE person = ? AND time_ms = ? AND held = 1", batch.withhold)
+        if batch.leave or batch.withhold:
+            fates = ((0, batch.leave), (None, batch.withhold))  # 0 passes
+            rows_ = [(fate, *one) for fate, some in fates for one in some]
+            db.executemany("UPDATE used SET fate = ? WHERE person = ? AND time_ms = ?", rows_)
         for_last: dict[tuple[str, str], Sight] = {}
         rows = []
         for one in batch.sights:
@@ -282,6 +305,9 @@ class LiveStore:
         gone = [(name,) for name in kept | set(known) if name not in marks or known.get(name) != marks[name]]
         self._db.executemany("DELETE FROM sight WHERE audience = ?", gone)
         self._db.executemany("DELETE FROM shape WHERE audience = ?", gone)
+        self._db.executemany("UPDATE retained SET recall = 1 WHERE audience = ?", gone)
+        if known != marks:  # what left by another rule is not told again
+            self._db.execute("UPDATE used SET fate = NULL")
         self._db.executemany("INSERT OR REPLACE INTO shape VALUES (?, ?)", list(marks.items()))
         self._db.execute("COMMIT")
         if gone:
@@ -291,8 +317,40 @@ class LiveStore:
         """Delete what was kept for an audience, overwritten and cut from the log; how many positions that were."""
         where, values = ("", ()) if person is None else (" AND person = ?", (self.id_of(person),))
         gone = self._db.execute(f"DELETE FROM sight WHERE audience = ?{where}", (audience, *values))
+        self.recall(row for row in self.retained(all_of=audience) if person in (None, row[1]))
         self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return gone.rowcount
+
+    # What receivers refused, and what a broker keeps.
+
+    def refuse(self, audience: str, what: str, status: int, now_ms: int) -> None:
+        """Count a position that a receiver refused for good."""
+        self._db.execute(
+            "INSERT INTO refused VALUES (?1, ?2, ?3, 1, ?4) ON CONFLICT DO UPDATE SET count = count + 1, last_ms = ?4",
+            (audience, what, status, now_ms),
+        )
+
+    def refused(self) -> list[tuple[str, str, int, int, int]]:
+        """Audience, kind of receiver, status, how many positions, and when the last was."""
+        return self._db.execute("SELECT * FROM refused ORDER BY audience, what, status").fetchall()
+
+    def retain(self, audience: str, person: str, topic: str) -> None:
+        """A broker will keep a message there: written before it is sent."""
+        self._db.execute("INSERT OR IGNORE INTO retained VALUES (?, ?, ?, 0)", (audience, person, topic))
+
+    def retained(self, *, all_of: str = "") -> list[tuple[str, str, str]]:
+        """Audience, person and topic of what a broker may keep and should not; of one audience all that it may keep."""
+        rows = self._db.execute("SELECT audience, person, topic FROM retained WHERE recall OR audience = ?", (all_of,))
+        return rows.fetchall()
+
+    def recall(self, rows: Iterable[tuple[str, str, str]]) -> None:
+        """What a broker should not keep."""
+        some = [(audience, topic) for audience, _, topic in rows]
+        self._db.executemany("UPDATE retained SET recall = 1 WHERE audience = ? AND topic = ?", some)
+
+    def recalled(self, audience: str, topic: str) -> None:
+        """The broker keeps nothing there any more."""
+        self._db.execute("DELETE FROM retained WHERE audience = ? AND topic = ?", (audience, topic))
 
     # Links and pauses.
 

@@ -67,6 +67,14 @@ def check(config: Path = _CONFIG, json: AsJson = False) -> None:
         for name, (count, since_ms) in store.waiting(int(1000 * time.time())).items():
             age = format_duration(time.time() - since_ms / 1000.0)
             promises.append(f"{count_of(count, 'position')} to be sent on to {name} did not arrive yet, one for {age}.")
+        for name, what, status, count, last_ms in store.refused():
+            age = format_duration(time.time() - last_ms / 1000.0)
+            said = f"{count_of(count, 'position')} of {name} set aside: its {what} server answered {status}"
+            promises.append(f"{said}, the last {age} ago. They are not sent again.")
+        if left := len(store.retained()):
+            promises.append(
+                f"{count_of(left, 'retained message')} of the broker not taken back yet: let the bridge run."
+            )
         store.close()
     costs = cost_rows(asked)
     if json:
@@ -191,8 +199,15 @@ def forget(
 ) -> None:
     """What was sent elsewhere cannot be taken back."""
     asked = load_config(config)
-    gone = _store(asked).forget(asked.audience(audience).name, person)
-    _say(f"{count_of(gone, 'position')} deleted.", json=json, deleted=gone)
+    one = asked.audience(audience)
+    gone, kept = _store(asked).forget(one.name, person), sorted({to.partition(":")[0] for to in one.send})
+    at = "".join(
+        " The broker's retained message goes while the bridge runs."
+        if kind == "mqtt"
+        else f" What its {kind} server has stays there."
+        for kind in kept
+    )
+    _say(f"{count_of(gone, 'position')} deleted.{at}", json=json, deleted=gone, receivers=kept)
 
 
 def _store(asked: LiveConfig) -> LiveStore:

@@ -38,7 +38,7 @@ def serve(
     own = [to.replace("{audience}", one.name)[5:] for one in config.audiences for to in one.send if to[:5] == "mqtt:"]
     broker = Broker(config.mqtt_url, config.mqtt_topics, commits.take, own) if config.mqtt_url else None
     tasks: list[Callable[[], Awaitable[None]]] = [commits.tidy]
-    if any(one.send for one in config.audiences):
+    if broker is not None or any(one.send for one in config.audiences):
         tasks.append(Sending(looking, door.views, commits, broker).run)
     if broker is not None:
         tasks.append(broker.run)

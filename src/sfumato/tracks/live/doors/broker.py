@@ -59,6 +59,8 @@ class Broker:
         self._client.max_inflight_messages_set(200)
         self._client.on_connect = self._subscribe
         self._client.on_message = self._came
+        self._client.on_disconnect = self._lost
+        self._connection = 0  # a number means another message in another connection
         self._where = parts.hostname, parts.port or (8883 if parts.scheme == "mqtts" else 1883)
 
     async def run(self) -> None:
@@ -80,9 +82,13 @@ class Broker:
         reason: ReasonCode,
         _properties: Properties | None,
     ) -> None:
+        self._connection += 1
         if not reason.is_failure:
             for topic in self._topics:
                 client.subscribe(topic, qos=1)
+
+    def _lost(self, *_: object) -> None:
+        self._connection += 1
 
     def _came(self, _client: Client, _data: object, message: MQTTMessage) -> None:
         try:
@@ -97,16 +103,17 @@ class Broker:
         if position is None or self._loop is None:
             self._client.ack(message.mid, message.qos)
             return
-        asyncio.run_coroutine_threadsafe(self._store(position, message), self._loop)
+        asyncio.run_coroutine_threadsafe(self._store(position, message, self._connection), self._loop)
 
-    async def _store(self, position: Position, message: MQTTMessage) -> None:
+    async def _store(self, position: Position, message: MQTTMessage, connection: int) -> None:
         while True:
             try:
                 await self._take(position)
                 break
             except Exception:  # a full disk; the broker keeps it meanwhile
                 await asyncio.sleep(5.0)
-        self._client.ack(message.mid, message.qos)
+        if connection == self._connection:
+            self._client.ack(message.mid, message.qos)
 
     async def publish(self, topic: str, payload: bytes) -> bool:
         """Retained, and True once the broker has it."""

@@ -1,4 +1,8 @@
-"""What is sent on: to a broker, another OwnTracks server, Traccar. What did not arrive is sent again, the same."""
+"""What is sent on: to a broker, another OwnTracks server, Traccar. What did not arrive is sent again, the same.
+
+What a receiver refuses for good (4xx) is counted and not sent again. What a broker retains is taken back by an empty
+message once its audience is paused, has ended, is no more, or was to be forgotten; other receivers keep what they have.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import asyncio
 import contextlib
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import httpx
 
@@ -19,6 +23,7 @@ from sfumato.tracks.live.store import NOTHING, Sight
 
 _LONGEST_WAIT_S = 60.0
 _AT_ONCE = 40
+_LATER = frozenset({408, 425, 429})  # refusals that are not for good
 _CONNECTIONS = 4  # to one server: a small one drops more, and each waits a timeout for it
 
 
@@ -31,12 +36,29 @@ class Sending:
         targets = {target for one in reading.config.audiences for target in one.send}
         self._free = {target: asyncio.Semaphore(_CONNECTIONS) for target in targets}
         self._came = Counter[str]()  # how many arrived anywhere, by audience
+        self._told = set[tuple[str, str, int]]()  # refusals that were logged
         self._arrived: set[tuple[str, str, str, int]] = set()  # at one target of several; no place is kept
 
     async def run(self) -> None:
         """For ever."""
         async with self._client:
-            await asyncio.gather(*(self._lane(one) for one in self._reading.config.audiences if one.send))
+            every = self._reading.config.audiences
+            for one in every:  # topics that it is not sent to any more
+                kept = [row for row in self._reading.store.retained(all_of=one.name) if row[0] == one.name]
+                self._reading.store.recall(row for row in kept if row[2] not in _topics(one, row[1]))
+            lanes = [self._lane(one) for one in every if one.send]
+            await asyncio.gather(self._take_back_gone({one.name for one in every if one.send}), *lanes)
+
+    async def _take_back_gone(self, sending: set[str]) -> None:
+        """Of audiences that send nothing any more."""
+        while True:
+            await self._take_back([row for row in self._reading.store.retained() if row[0] not in sending])
+            await asyncio.sleep(1.0)
+
+    async def _take_back(self, rows: Sequence[tuple[str, str, str]]) -> None:
+        for audience, _, topic in rows:
+            if self._broker is not None and await self._broker.publish(topic, b""):
+                self._reading.store.recalled(audience, topic)
 
     async def _lane(self, audience: Audience) -> None:
         """In the order of its times; where nothing arrived, the next ones are tried, less and less often."""
@@ -44,6 +66,9 @@ class Sending:
         while True:
             due, sent, before = list[Sight](), list[Sight](), self._came[audience.name]
             try:
+                every = audience.name if self._reading.closed(audience) else ""
+                kept = self._reading.store.retained(all_of=every)
+                await self._take_back([row for row in kept if row[0] == audience.name])
                 due = self._reading.due(audience, after=after, most=_AT_ONCE)
                 arrived = await asyncio.gather(*(self._send(one, audience) for one in due), return_exceptions=True)
                 sent = [one for one, there in zip(due, arrived, strict=True) if there is True]
@@ -79,11 +104,12 @@ class Sending:
 
     async def _send_to(self, target: str, one: Sight, view: View, audience: Audience) -> bool:
         kind, _, address = target.partition(":")
-        address = address.replace("{person}", one.person).replace("{audience}", audience.name)
+        address = _address(address, audience.name, one.person)
         message = view.to_owntracks()
         try:
             if kind == "mqtt":
                 assert self._broker is not None
+                self._reading.store.retain(audience.name, one.person, address)
                 return await self._broker.publish(address, json.dumps(message or view.to_json()).encode())
             if message is None:  # other servers know no names
                 return True
@@ -94,7 +120,24 @@ class Sending:
                     answer = await self._client.get(address, params=_traccar(one, view))
         except httpx.HTTPError:
             return False
+        if 400 <= answer.status_code < 500 and answer.status_code not in _LATER:
+            self._set_aside(audience.name, kind, answer.status_code)
+            return True
         return answer.is_success
+
+    def _set_aside(self, audience: str, kind: str, status: int) -> None:
+        self._reading.store.refuse(audience, kind, status, int(1000 * self._reading.clock()))
+        if (audience, kind, status) not in self._told:
+            self._told.add((audience, kind, status))
+            print(f"The {kind} server of {audience} answers {status}: what it refuses is not sent again.", flush=True)
+
+
+def _topics(audience: Audience, person: str) -> list[str]:
+    return [_address(to.removeprefix("mqtt:"), audience.name, person) for to in audience.send]
+
+
+def _address(text: str, audience: str, person: str) -> str:
+    return text.replace("{person}", person).replace("{audience}", audience)
 
 
 def _mark(target: str, one: Sight) -> tuple[str, str, str, int]:
