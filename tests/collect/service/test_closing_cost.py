@@ -93,7 +93,17 @@ def _facts():
 
 
 def closing_cost(*size: int) -> dict[str, float]:
-    """CPU seconds and peak memory of the process that estimates, as the system counts them."""
+    """CPU seconds and peak memory of the process that estimates, as the system counts them.
+
+    Others on the same processor make every second of it longer: beyond 10 s it is tried again, twice at most.
+    """
+    found = [_closed_once(*size)]
+    while found[-1]["seconds"] > 10 and len(found) < 3:
+        found.append(_closed_once(*size))
+    return min(found, key=lambda one: one["seconds"])
+
+
+def _closed_once(*size: int) -> dict[str, float]:
     from pathlib import Path
 
     here = Path(__file__).parent
@@ -139,8 +149,7 @@ def test_closing_2450_cells_and_30_cycles_takes_10_seconds_and_500_megabytes() -
     assert cost["level"] == 0.95, "with intervals"
     assert cost["sum"] == pytest.approx(1)
     assert cost["megabytes"] <= 500
-    # Seconds of the processor, twice the 10 s of a quiet machine: tests share theirs with others.
-    assert cost["seconds"] <= 20
+    assert cost["seconds"] <= 10
 
 
 @pytest.mark.slow
@@ -148,8 +157,8 @@ def test_closing_2500_cells_with_40_districts_takes_10_seconds() -> None:
     cost = closing_cost(50, 50, 4, 40)
     print(cost)
     assert cost["level"] == 0.95
-    # Seconds of the processor, twice the 10 s of a quiet machine, as above.
-    assert cost["seconds"] <= 20
+    assert cost["megabytes"] <= 550
+    assert cost["seconds"] <= 10
 
 
 @pytest.mark.slow

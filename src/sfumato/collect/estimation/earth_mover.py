@@ -92,10 +92,10 @@ def _transport(supply: FloatArray, demand: FloatArray, centres: FloatArray) -> f
 
     costs = cdist(centres[sources], centres[sinks])
     try:
-        import ot
+        from ot.lp import emd2
     except ImportError:
         return moved * _linear_program(give, take, costs)
-    return moved * float(ot.emd2(give, take, costs, numItermax=5_000_000))
+    return moved * float(emd2(give, take, costs, numItermax=5_000_000))
 
 
 def _linear_program(give: FloatArray, take: FloatArray, costs: FloatArray) -> float:

@@ -30,12 +30,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg.blas import dsyrk
-from scipy.linalg.lapack import dpotrf, dpotri
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from sfumato.accountant.compose import Reporting, checked_reporting
 from sfumato.base.arrays import FloatArray, read_only
@@ -89,9 +90,9 @@ class _Through:
         counts = tally.counts.astype(np.float64)
         return cls(kernel, inverse_z, 1 / spread, weights, weights * spread, counts, float(tally.total), per_person)
 
-    def add_information(self, system: FloatArray, kernel: FloatArray) -> FloatArray:
-        """The lower half of ``system`` + n B, in its memory; ``kernel`` is K as a matrix."""
-        half = kernel * self.inverse_z[:, None]
+    def add_information(self, system: FloatArray, kernel: FloatArray, half: FloatArray) -> FloatArray:
+        """The lower half of ``system`` + n B, in its memory; ``kernel`` is K as a matrix, ``half`` room for another."""
+        np.multiply(kernel, self.inverse_z[:, None], out=half)
         half *= np.sqrt(self.total * self.output_weights * self.inverse_spread)[None, :]
         out: FloatArray = dsyrk(1.0, half.T, beta=1.0, c=system, trans=1, lower=1, overwrite_c=1)
         return out
@@ -112,17 +113,8 @@ class _Through:
         """rows C: how the people in ``rows`` report; row i holds nothing but cell ``first`` + i where that is given."""
         if first is not None:
             cells = np.arange(first, first + len(rows))
-            if self.kernel.form == "dense":
-                near = self.kernel.values[cells]
-            else:
-                table, columns = self.kernel.table(), self.kernel.grid.columns
-                every = np.arange(rows.shape[1])
-                near = table[
-                    np.abs(cells[:, None] // columns - every // columns),
-                    np.abs(cells[:, None] % columns - every % columns),
-                ]
             weights = rows[np.arange(len(rows)), cells] * self.inverse_z[cells]
-            out: FloatArray = weights[:, None] * near * self.output_weights
+            out: FloatArray = weights[:, None] * _near(self.kernel, first, first + len(rows)) * self.output_weights
             return out
         return self.kernel.signed_rows(rows * self.inverse_z) * self.output_weights
 
@@ -141,8 +133,8 @@ class Linearised:
     channels: tuple[_Through, ...]
     score: FloatArray
     """sum_s W_s n_s - n, each report through its own channel."""
-    inverse: FloatArray
-    """(H + P)^-1."""
+    factor: FloatArray
+    """Cholesky's, of H + P: the lower half."""
     grouped: bool = False
     """Whether ``channels`` are the means of groups of channels."""
 
@@ -158,10 +150,10 @@ class Linearised:
 
     def cells(self, target: Target) -> Moments:
         """Every cell by itself."""
-        cells = self.theta.size
+        cells, inverse = self.theta.size, _inverse(self.factor)
         parts = []
         for first in range(0, cells, _ROWS_AT_ONCE):
-            rows = self.inverse[first : first + _ROWS_AT_ONCE]
+            rows = inverse[first : first + _ROWS_AT_ONCE]
             parts.append(self._moments(np.eye(len(rows), cells, first), rows, target, first=first))
         return Moments(
             np.concatenate([part.centre for part in parts]),
@@ -172,12 +164,17 @@ class Linearised:
 
     def sums(self, chosen: FloatArray, target: Target) -> Moments:
         """The sums over the cells chosen by each 0/1 row of (k, cells)."""
-        return self._moments(chosen, chosen @ self.inverse, target)
+        return self._moments(chosen, self.solve(chosen), target)
+
+    def solve(self, chosen: FloatArray) -> FloatArray:
+        """``chosen`` (H + P)^-1, for rows (k, cells)."""
+        found: FloatArray = dpotrs(self.factor, chosen.T, lower=1)[0].T
+        return np.ascontiguousarray(found)
 
     def covariance(self, chosen: FloatArray) -> tuple[FloatArray, FloatArray]:
         """(what falls with the number of reports, what stands for the bias of the pull): of the sums over ``chosen``,
         for the people who reported. Of many channels, and of many reports of each person, it is never too small."""
-        rows = chosen @ self.inverse
+        rows = self.solve(chosen)
         mean = (chosen - rows * self.pull) / self.people
         blurred = rows * (self.pull * self.theta)
         falls = -(mean * self.theta) @ mean.T / sum(one.per_person for one in self.channels)
@@ -247,25 +244,38 @@ def linearise(tallies: Sequence[Tally], at: FloatArray, reporting: Reporting) ->
     if grouped:
         each = [_Through.of(tally, theta, tally.total / people) for tally in alike(tallies, most=_GROUPS)]
     channels = tuple(each)
-    system = np.asfortranarray(np.diag(_TAU * sum(totals) / theta))
+    system = np.zeros((theta.size, theta.size), order="F")
+    np.fill_diagonal(system, _TAU * sum(totals) / theta)
     kernel, beta = _matrix(channels[0].kernel), channels[0].kernel.beta
+    half = np.empty_like(kernel)
     for one in channels:
         if one.kernel.beta != beta:
             kernel, beta = _matrix(one.kernel), one.kernel.beta
-        system = one.add_information(system, kernel)
-    del kernel
-    return Linearised(theta, people, reporting, channels, score, _inverse(system), grouped)
-
-
-def _inverse(system: FloatArray) -> FloatArray:
-    """Of a positive definite matrix, by Cholesky: half the work, in place."""
+        system = one.add_information(system, kernel, half)
+    del kernel, half
     factor, failed = dpotrf(system, lower=1, overwrite_a=1)
     if failed:
         raise NotCertified("The information of these reports is singular.", "Wait for more reports.")
-    inverse, _ = dpotri(factor, lower=1, overwrite_c=1)
-    lower: FloatArray = np.tril(np.asarray(inverse, dtype=np.float64))
-    lower += np.tril(lower, -1).T
-    return lower
+    return Linearised(theta, people, reporting, channels, score, factor, grouped)
+
+
+def _inverse(factor: FloatArray) -> FloatArray:
+    """Of a positive definite matrix, from its Cholesky factor."""
+    inverse, _ = dpotri(factor, lower=1)
+    whole: FloatArray = inverse + inverse.T  # beside the lower half are zeros
+    np.fill_diagonal(whole, inverse.diagonal())
+    return whole
+
+
+@lru_cache(maxsize=1)
+def _near(kernel: GridKernel, first: int, last: int) -> FloatArray:
+    """Rows ``first`` to ``last`` of K: of every channel of one kernel the same."""
+    if kernel.form == "dense":
+        return kernel.values[first:last]
+    row, column = np.divmod(np.arange(kernel.grid.cells), kernel.grid.columns)
+    down, across = (np.abs(one[first:last, None] - one) for one in (row, column))
+    found: FloatArray = kernel.table()[down, across]
+    return found
 
 
 def _matrix(kernel: GridKernel) -> FloatArray:

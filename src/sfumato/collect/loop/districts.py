@@ -10,9 +10,10 @@ apart when the fuller comes out fuller in 95 of 100 campaigns:
 
     z_0.95 sqrt(a' Cov a)  <=  x,       a = 1_A / s_A - 1_B / s_B,
 
-with the covariance of the very estimate, were people spread evenly: it knows the channels and the number of reports,
-and nothing that was reported. While two neighbours are not told apart, the two that are hardest to tell are shown
-together. A plan and the map that comes of it use the same function.
+with the covariance of the very estimate, were people spread evenly (through the mean of channels that follow the map:
+it asks for up to 1 % fewer reports). It knows the channels and the number of reports, and nothing that was reported.
+While two neighbours are not told apart, the two that are hardest to tell are shown together. A plan and the map that
+comes of it use the same function.
 
 *Changes.* A round's own estimate of each district errs by its own reports' noise, apart from every other round's. Of a
 mean over rounds, or a difference of two, sum_i c_i e_i with the intervals (l_i, u_i) of each, the interval is
@@ -42,7 +43,7 @@ from sfumato.base.errors import InputError
 from sfumato.base.things.areas import Areas
 from sfumato.base.things.grid import Grid
 from sfumato.base.units import two_digits
-from sfumato.collect.estimation.tally import Tally
+from sfumato.collect.estimation.tally import Tally, alike
 from sfumato.collect.estimation.uncertainty import LARGEST_COVARIANCE, Linearised, Target, interval_ends, linearise
 
 MOST_DISTRICTS = 200
@@ -138,7 +139,7 @@ class Telling:
 
 def telling(districts: Districts, tallies: Sequence[Tally], reporting: Reporting) -> Telling:
     """What reports through these channels, in these proportions, tell of the districts, were people spread evenly."""
-    even = linearise(tallies, np.full(districts.grid.cells, 1.0 / districts.grid.cells), reporting)
+    even = linearise(alike(tallies, most=1), np.full(districts.grid.cells, 1.0 / districts.grid.cells), reporting)
     chosen = districts.chosen
     falls, stays = even.covariance(chosen)
     return Telling(chosen @ even.theta, even.reports * falls, stays, tuple(districts.neighbours()))

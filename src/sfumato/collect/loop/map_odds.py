@@ -33,7 +33,7 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy.fft import irfft, next_fast_len, rfft
+from scipy.fft import next_fast_len, rfft
 from scipy.special import ndtr, ndtri
 
 from sfumato.base.arrays import FloatArray, IntArray, positive
@@ -54,6 +54,8 @@ _MOST_RARE = 1e40
 _NATS = 27.0
 """What is left beyond the lattice has probability exp(-27)."""
 _FINEST, _FINER, _STEPS, _LONGEST = 0.25, 10.0, 700.0, 1 << 18
+_SILENT = 1e-30
+"""Frequencies of the law that are less are left out, and their sum is added to the limit."""
 _ROUNDING = 8 * float(np.finfo(np.float64).eps)
 
 
@@ -165,17 +167,39 @@ def expected_gain(gains: FloatArray, chances: FloatArray, people: int) -> float:
     skew = abs(float(chances @ away**3)) / (sd**3 * math.sqrt(people))
     step = max(sd * max(_FINEST, math.sqrt(people) / _STEPS) / (1 + _FINER * skew), (up + down) / _LONGEST)
     size = next_fast_len(math.ceil((up + down) / step) + 3, real=True)
-    lower = np.floor(away / step)
-    part = away / step - lower
-    cell = lower.astype(np.int64) % size
-    law = np.bincount(cell, chances * (1 - part), size) + np.bincount((cell + 1) % size, chances * part, size)
-    powers = _power(rfft(law), people)
+    places = away / step
+    below = np.floor(places)
+    part, cell = places - below, below.astype(np.int64)
+    cell[cell < 0] += size
+    law = np.bincount(cell, chances * (1 - part), size + 1) + np.bincount(cell + 1, chances * part, size + 1)
+    law[0] += law[size]
+    spectrum = rfft(law[:size])
+    heard = 1 + int(np.flatnonzero(spectrum.real**2 + spectrum.imag**2 >= _SILENT ** (2 / people))[-1])
+    powers = _power(spectrum[:heard], people)
     top = math.ceil(up / step)
-    values = people * mean + step * (top - (top - np.arange(size)) % size)
-    gained = float(np.maximum(irfft(powers, size), 0.0) @ np.maximum(values, 0.0))
-    highest = max(0.0, float(values.max())) + step
-    beyond = highest * (1 + 1 / _NATS) * math.exp(-_NATS)
-    return (gained + beyond) / people + _ROUNDING * size * float(np.abs(powers).mean()) * highest
+    first = max(math.ceil(-people * mean / step), top + 1 - size)
+    gained = _sum_on(powers, size, first, top, people * mean + step * first, step) if first <= top else 0.0
+    highest = max(0.0, people * mean + step * top) + step
+    beyond = highest * ((1 + 1 / _NATS) * math.exp(-_NATS) + size * _SILENT)
+    return (gained + beyond) / people + (2 + 5 / people) * _ROUNDING * float(np.abs(powers).sum()) * highest
+
+
+def _sum_on(spectrum: npt.NDArray[np.complex128], size: int, first: int, last: int, value: float, step: float) -> float:
+    """sum_i v_i law_i over places ``first`` .. ``last`` of a lattice of ``size``, v rising by ``step`` from ``value``.
+
+    By parts, sum_i v_i z^i = [v_last z^(last+1) - v_first z^first - step (z^(last+1) - z^(first+1)) / (z-1)] / (z-1):
+    of a law with few frequencies far fewer numbers than places.
+    """
+    turns = (2j * math.pi / size) * np.arange(1, len(spectrum))
+    begin, end = np.exp(turns * first), np.exp(turns * (last + 1))
+    less = 2j * np.sin(turns.imag / 2) * np.exp(turns / 2)  # z - 1, exactly however near 1
+    highest, count = value + step * (last - first), last - first + 1
+    waves = (highest * end - value * begin - step * (end - begin * (1 + less)) / less) / less
+    twice = np.full(len(waves), 2.0)
+    if size % 2 == 0 and len(spectrum) > size // 2:
+        twice[-1] = 1.0
+    level = float(spectrum[0].real) * count * (value + highest) / 2
+    return (level + float((twice * spectrum[1:] * waves).real.sum())) / size
 
 
 def _power(values: npt.NDArray[np.complex128], exponent: int) -> npt.NDArray[np.complex128]:

@@ -204,7 +204,7 @@ def told_apart(tallies: Sequence[Tally], reporting: Reporting) -> Resolution:
         chosen = chosen_cells(grid, cut(grid, width))
         share = chosen @ even.theta
         # The part of the variance that comes from the pull does not fall with the number of reports.
-        stays = np.sum((chosen @ even.inverse * (even.pull * even.theta)) ** 2, axis=1)
+        stays = np.sum((even.solve(chosen) * (even.pull * even.theta)) ** 2, axis=1)
         falls = np.maximum(even.sums(chosen, "reporters").variance - stays, 0.0)
         room = (share / ndtri(0.975)) ** 2 - stays
         each = np.where(room > 0, even.reports * falls / np.maximum(room, 1e-300), np.inf)

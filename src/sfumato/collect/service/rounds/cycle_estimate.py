@@ -16,6 +16,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec, module_from_spec
 from itertools import zip_longest
 
 import numpy as np
@@ -52,6 +53,8 @@ _IN_A_THREAD_UP_TO = 1_000
 """Cells times cycles."""
 _CHILD = "from sfumato.collect.service.rounds.cycle_estimate import child; child()"
 _NICER = 5
+_LEFT_OUT_BY_POT = [f"POT_BACKEND_DISABLE_{name}" for name in ("PYTORCH", "JAX", "CUPY", "TENSORFLOW")]
+"""What POT would load where it is installed, for seconds, and transport needs none of."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -312,7 +315,7 @@ async def estimate_apart(task: EstimateTask) -> StoredEstimate:
 
 async def in_child(task: EstimateTask) -> StoredEstimate:
     """The estimate in a process of its own, killed if nobody waits for it any more."""
-    one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    usual = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", *_LEFT_OUT_BY_POT), "1")
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-P",
@@ -321,7 +324,7 @@ async def in_child(task: EstimateTask) -> StoredEstimate:
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
-        env={**os.environ, **one_thread},
+        env={**os.environ, **usual},
     )
     try:
         answer, _ = await process.communicate(pickle.dumps(task))
@@ -342,6 +345,9 @@ def child() -> None:
     """The other process: read a task, estimate, write the result."""
     if hasattr(os, "nice"):
         os.nice(_NICER)
+    found = find_spec("ot")
+    if found is not None:  # POT's transport alone: the whole of it loads scikit-learn and more, a second or two
+        sys.modules["ot"] = module_from_spec(found)
     try:
         task = pickle.load(sys.stdin.buffer)
         assert isinstance(task, EstimateTask)

@@ -21,12 +21,13 @@ from pathlib import Path
 import asyncpg
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import Connection, Executable, Row, event, text
+from sqlalchemy import Connection, Executable, event, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from sfumato.base.errors import InputError
+from sfumato.collect.service.store.schema import TableRow
 
 # Any fixed number does, as long as every server that shares a database uses the same.
 _MIGRATION_LOCK = 0x5F0A_70
@@ -41,7 +42,6 @@ UNREACHABLE: tuple[type[Exception], ...] = (
 )
 """What a database that is away, full, locked, starting or restarting raises."""
 _WAIT_MS = 500
-TableRow = Row[tuple[object, ...]]
 SIDE_FILES = ("", "-wal", "-shm", "-journal")
 """What SQLite puts after the database's name."""
 

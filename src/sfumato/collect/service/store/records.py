@@ -24,8 +24,7 @@ from sfumato.collect.service.models.kept import (
     Specification,
     State,
 )
-from sfumato.collect.service.store.engine import TableRow
-from sfumato.collect.service.store.schema import channel_log, cycles, estimates, ticket_keys
+from sfumato.collect.service.store.schema import TableRow, channel_log, cycles, estimates, ticket_keys
 
 LATE = 2
 """Late reports are tallied as kinds 2 (through tickets) and 3 (relayed)."""

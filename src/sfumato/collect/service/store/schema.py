@@ -16,12 +16,14 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     MetaData,
+    Row,
     SmallInteger,
     String,
     Table,
     Text,
 )
 
+TableRow = Row[tuple[object, ...]]
 _Kind = Integer | Double[float] | String | LargeBinary
 _KINDS: dict[str, _Kind] = {"int": Integer(), "big": BigInteger(), "small": SmallInteger(), "double": Double()}
 _KINDS |= {"text": Text(), "bytes": LargeBinary(), "bytes16": LargeBinary(16)}
