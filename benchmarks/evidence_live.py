@@ -146,8 +146,8 @@ def circle(count: int) -> int:
     worlds: dict[str, Callable[[], list[Trace]]] = {
         "GeoLife": lambda: _some([trace for _, trace in people_of_geolife()], count),
         "cabs": lambda: _some([t for _, t in recorded("cabspotting/cabspotting.parquet", "cab_id", None)], count),
-        "made-up lives, 2 days": lambda: [_cut(made_up(1000 + number)[0], 3, 5) for number in range(count // 2)],
-        "drawn from the kernels": lambda: [drawn(number) for number in range(count // 2)],
+        "days of made-up lives": lambda: [_cut(made_up(1000 + number)[0], 3, 4) for number in range(count)],
+        "drawn from the kernels": lambda: [drawn(number) for number in range(count)],
     }
     short = 0
     for name, world in worlds.items():
@@ -340,9 +340,10 @@ def streamed(number: int, trace: Trace, places: tuple[tuple[float, float], ...],
     near, far, (a, b) = out["near"], out["far"], (1 / SIZES_M[0] ** 2, 1 / SIZES_M[1] ** 2)
     both = (near.lat_deg * a + far.lat_deg * b) / (a + b), (near.lon_deg * a + far.lon_deg * b) / (a + b)
     out["together"] = Trace(*both, near.times_s)
-    times = np.array([one.time_ms / 1000.0 for one in seen["names"]])
-    inside = np.array([float(one.name != "away") for one in seen["names"]])
-    out["names"] = Trace(inside, np.zeros(len(inside)), times)
+    if zoned:
+        times = np.array([one.time_ms / 1000.0 for one in seen["names"]])
+        inside = np.array([float(one.name != "away") for one in seen["names"]])
+        out["names"] = Trace(inside, np.zeros(len(inside)), times)
     return out
 
 

@@ -250,21 +250,24 @@ class Bridge:
     def _sight(
         self, one: Position, passage: Passage, at: Mapping[float, tuple[float, float]], audience: Audience
     ) -> Sight | None:
-        held = passage.fate is Fate.HELD
-        due = one.time_ms + int(1000 * audience.delay_s)
-        unsent = (held or audience.delay_s > 0) if self.piped else bool(audience.send)
-        bare = Sight(audience.name, one.person, one.time_ms, due, held=held, unsent=unsent)
+        held, name = passage.fate is Fate.HELD, None
+        lat: float | None = None
+        lon: float | None = None
         if audience.sees == "zone":
-            sure = passage.fate in (Fate.PASSES, Fate.INSIDE)
-            return replace(bare, name=passage.zone or AWAY) if sure else None
-        if passage.fate not in (Fate.PASSES, Fate.HELD):
+            if passage.fate not in (Fate.PASSES, Fate.INSIDE):
+                return None
+            name = passage.zone or AWAY
+        elif passage.fate not in (Fate.PASSES, Fate.HELD):
             return None
-        if audience.noise_m is None:
-            return replace(bare, lat_deg=one.lat_deg, lon_deg=one.lon_deg, sealed=True)
-        lat, lon = at[round(audience.noise_m, 2)]
-        if audience.sees == "town":
-            return replace(bare, name=nearest_town(lat, lon))
-        return replace(bare, lat_deg=lat, lon_deg=lon)
+        elif audience.noise_m is None:
+            lat, lon = one.lat_deg, one.lon_deg
+        else:
+            lat, lon = at[round(audience.noise_m, 2)]
+            if audience.sees == "town":
+                name, lat, lon = nearest_town(lat, lon), None, None
+        due, sealed = one.time_ms + int(1000 * audience.delay_s), audience.noise_m is None and name is None
+        unsent = (held or audience.delay_s > 0) if self.piped else bool(audience.send)
+        return Sight(audience.name, one.person, one.time_ms, due, lat, lon, name, held, unsent, sealed)
 
     # Looking.
 

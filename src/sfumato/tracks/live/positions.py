@@ -69,7 +69,7 @@ def json_object(text: str | bytes) -> Mapping[str, object]:
     """A JSON object, or refused; no constants that JSON does not have."""
     found: object = None
     with contextlib.suppress(ValueError, RecursionError):
-        found = json.loads(text, parse_constant=_refuse_constant)
+        found = _JSON.decode(text if isinstance(text, str) else text.decode())
     if isinstance(found, dict):
         return found
     raise InputError("This is no JSON object.", "Send one object.")
@@ -77,6 +77,9 @@ def json_object(text: str | bytes) -> Mapping[str, object]:
 
 def _refuse_constant(_name: str) -> float:
     raise ValueError("constant")
+
+
+_JSON = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 def from_owntracks(person: str, message: Mapping[str, object]) -> Position | None:

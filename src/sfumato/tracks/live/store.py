@@ -190,10 +190,11 @@ class LiveStore:
         """Write a batch into the transaction that was begun, and end it."""
         db = self._db
         db.executemany("INSERT OR IGNORE INTO used VALUES (?, ?, ?, ?)", batch.used)
-        db.executemany("INSERT OR IGNORE INTO process VALUES (?, ?, ?)", batch.processes)
-        db.executemany("UPDATE sight SET held = 0 WHERE person = ? AND time_ms = ? AND held = 1", batch.leave)
-        db.executemany("DELETE FROM sight WHERE person = ? AND time_ms = ? AND held = 1", batch.withhold)
+        if batch.processes:
+            db.executemany("INSERT OR IGNORE INTO process VALUES (?, ?, ?)", batch.processes)
         if batch.leave or batch.withhold:
+            db.executemany("UPDATE sight SET held = 0 WHERE person = ? AND time_ms = ? AND held = 1", batch.leave)
+            db.executemany("DELETE FROM sight WHERE person = ? AND time_ms = ? AND held = 1", batch.withhold)
             fates = ((0, batch.leave), (None, batch.withhold))  # 0 passes
             rows_ = [(fate, *one) for fate, some in fates for one in some]
             db.executemany("UPDATE used SET fate = ? WHERE person = ? AND time_ms = ?", rows_)

@@ -38,7 +38,7 @@ _COMMON = {
     "x-frame-options": "DENY",
     "x-robots-tag": "noindex",
 }
-_STORED = Response("[]", 200, _COMMON, "application/json")
+_STORED = Response("[]", 200, {"cache-control": "no-store"}, "application/json")  # to a device, no browser
 _Act = Callable[[Request], Awaitable[Response]]
 
 

@@ -103,10 +103,12 @@ def continuing_path(ladder: Ladder, times_s: FloatArray, key: bytes) -> FloatArr
 class KeptPath:
     """:func:`continuing_path` of one key, a time at a time; what it keeps saves work and changes nothing."""
 
-    __slots__ = ("_amplitudes", "_constant", "_key", "_ladder", "_nodes", "_rates", "_states")
+    __slots__ = ("_amplitudes", "_blocks", "_constant", "_encrypt", "_nodes", "_rates", "_states", "_white")
 
     def __init__(self, ladder: Ladder, key: bytes) -> None:
-        self._ladder, self._key = ladder, key
+        self._encrypt = Cipher(algorithms.AES(key), modes.ECB()).encryptor().update
+        self._blocks = np.arange(2 * ladder.length_scales_s.size, dtype=np.uint64)
+        self._white = np.sqrt(ladder.white_share)
         self._rates = np.sqrt(3.0) / ladder.length_scales_s / 1000.0
         self._amplitudes = np.sqrt(ladder.variances)
         self._constant = np.sqrt(ladder.constant_share) * _normals(key, np.zeros(1, dtype=np.int64), _CONSTANT, 2)[0]
@@ -123,9 +125,20 @@ class KeptPath:
         if same < nodes.size:
             states = np.empty((nodes.size, self._rates.size, 2, 2))
             states[:same] = self._states[:same]
-            normals = _normals(self._key, nodes[same:], 0, 4 * self._rates.size)
+            drawn = self._drawn(nodes[same:], time_ms)
+            normals = drawn[:-2].reshape(nodes.size - same, -1)
             fill_between(nodes, left, right, self._rates, normals, states, same, *_held_for(self._rates))
             self._nodes, self._states = nodes, states
-        noise = self._amplitudes @ self._states[found[0], :, :, 0] + self._constant
-        noise += np.sqrt(self._ladder.white_share) * _normals(self._key, query, _WHITE, 2)[0]
+        else:
+            drawn = self._drawn(nodes[:0], time_ms)
+        noise = self._amplitudes @ self._states[found[0], :, :, 0] + self._constant + self._white * drawn[-2:]
         return float(noise[0]), float(noise[1])
+
+    def _drawn(self, nodes: IntArray, time_ms: int) -> FloatArray:
+        """The normals of :func:`keyed_words` for these nodes, and the white ones of a time, from one call."""
+        plain = np.empty((nodes.size * self._blocks.size + 1, 2), dtype="<u8")
+        of_nodes = plain[:-1].reshape(nodes.size, self._blocks.size, 2)
+        of_nodes[:, :, 0], of_nodes[:, :, 1] = nodes.view(np.uint64)[:, None], self._blocks
+        plain[-1] = np.array([time_ms]).view(np.uint64)[0], _WHITE
+        words = np.frombuffer(self._encrypt(plain.tobytes()), dtype="<u8").astype(np.uint64, copy=False)
+        return np.asarray(ndtri(uniforms_from_words(words)))
