@@ -45,10 +45,10 @@ demo: $(VENV)/.core  ## protect an embedded sample and say where the files are
 	$(BIN)/python -m sfumato.cli.tracks.demo demo-output
 
 test: $(VENV)/.test  ## the tests, in minutes, without ../shared, a browser or a database
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow and not service and not browser and not postgres and not spark"
+	$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder -m "not slow and not service and not browser and not postgres and not spark"
 
 test-all: $(VENV)/.test  ## every test this machine can run
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder
 
 check: $(VENV)/.dev  ## style, types, layers, and the house in numbers
 	$(BIN)/ruff check src tests benchmarks scripts docs/contributing/*.py clients/js/make_api.py hatch_build.py mkdocs_math.py

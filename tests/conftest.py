@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -17,11 +19,32 @@ settings.register_profile("search", deadline=None)
 settings.load_profile("ci" if os.environ.get("CI") else "search")
 
 
+LONG = ("slow", "service", "browser", "postgres", "spark")
+
+
+def group_of(item: pytest.Item) -> str:
+    """The tests of one walk or one costly fixture, where they say so; else those of one file."""
+    said = item.get_closest_marker("xdist_group")
+    return str(said.args[0]) if said else item.nodeid.partition("::")[0]
+
+
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in a hook of the same name, which comes before ours
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One file, one worker: what its fixtures made and its loops compiled is there for the next test of the file."""
+    """One file, one worker: what its fixtures made and its loops compiled is there for the next test of the file.
+
+    Files with many long tests first, so that none of them is what one worker does alone at the end.
+    """
     for item in items:
         if not item.get_closest_marker("xdist_group"):
-            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+            item.add_marker(pytest.mark.xdist_group(group_of(item)))
+    long = Counter(group_of(item) for item in items if any(map(item.get_closest_marker, LONG)))
+    items.sort(key=lambda item: -long[group_of(item)])
+
+
+def pytest_collection_finish() -> None:
+    """What thousands of tests were made of stays: no collector of garbage needs to walk through it again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,8 @@ import house_imports
 import house_numbers
 import pytest
 from repository import ROOT
+from rides import ride
+from track_files import write_as
 
 import house
 from house import Module
@@ -109,3 +111,14 @@ def test_nothing_refers_to_a_specification_that_a_reader_cannot_open() -> None:
     texts = {path: path.read_text("utf-8") for path in files if path.suffix in (".py", ".md")}
     assert len(texts) > 300
     assert [path.name for path, text in texts.items() if pattern.search(text) and path != Path(__file__)] == []
+
+
+def test_protecting_a_folder_loads_no_statistics_no_optimiser_and_no_pages(tmp_path: Path) -> None:
+    (tmp_path / "rides").mkdir()
+    write_as("gpx", ride([0, 0], [300, 0], every_s=10.0), tmp_path / "rides" / "a.gpx")
+    words = ["sfumato", "protect", str(tmp_path / "rides"), "-o", str(tmp_path / "out")]
+    found = loaded_by(
+        f"from sfumato.cli import main\nsys.argv = {words}\ntry:\n    main()\nexcept SystemExit:\n    pass"
+    )
+    assert "sfumato.tracks.folders.rides.ride_job" in found
+    assert found.isdisjoint({"scipy.stats", "scipy.optimize", "sfumato.pages.report.fleet_page"}), "half a second"

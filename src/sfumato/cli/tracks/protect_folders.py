@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 
-import numpy as np
-import pyarrow.parquet as pq
 import typer
 
-from sfumato.base.drawing.svg import escape
 from sfumato.base.errors import InputError
 from sfumato.base.files import write_text
 from sfumato.base.progress import progress
-from sfumato.base.things.traces import Trace
 from sfumato.base.units import count_of
 from sfumato.cli.output import print_json
 from sfumato.cli.tracks.archive_faces import (
@@ -29,30 +24,20 @@ from sfumato.cli.tracks.archive_faces import (
     write_certificate,
 )
 from sfumato.cli.tracks.protect import ProtectOptions
-from sfumato.pages.report.archive_page import audit_page, public_page
-from sfumato.pages.report.fleet_page import public_fleet_page
-from sfumato.pages.report.parts import section, table
-from sfumato.tracks.adversary.fleet import People, person_losses
-from sfumato.tracks.answers.received import Received, received_as
-from sfumato.tracks.certificates.document import Certificate, promise_lines
+from sfumato.tracks.certificates.document import promise_lines
 from sfumato.tracks.certificates.person_ids import list_beside
 from sfumato.tracks.certificates.state import NoiseState, create_state, load_state
-from sfumato.tracks.certificates.verify import Document, terms_of
-from sfumato.tracks.folders.audit_archive import audit_archive
-from sfumato.tracks.folders.folder_fields import Crowd, FolderDocument, OwnLosses
 from sfumato.tracks.folders.rides.protect_archive import protect_archive
 from sfumato.tracks.folders.rides.ride_job import ArchiveResult
 from sfumato.tracks.folders.rides.sharing import Faces, Sharing
 from sfumato.tracks.folders.rows.dataset import DatasetResult, open_dataset
 from sfumato.tracks.folders.rows.dataset_job import protect_dataset
-from sfumato.tracks.folders.rows.people_notes import BLOCK, not_stated
+from sfumato.tracks.folders.rows.people_notes import loss_words
 from sfumato.tracks.folders.staging import SUMMARY_NAME
 from sfumato.tracks.io import SourceReading
 from sfumato.tracks.io.archive import count_members
-from sfumato.tracks.people.layout import Layout
 from sfumato.tracks.people.noise import choose
-from sfumato.tracks.people.rows import by_person, read_rows
-from sfumato.tracks.plan import Plan, Times
+from sfumato.tracks.plan import Plan
 
 
 def protect_archive_folder(asked: ProtectOptions) -> None:
@@ -89,9 +74,14 @@ def protect_archive_folder(asked: ProtectOptions) -> None:
     code = int(not asked.lenient and any(row.unreleased for row in done.rows))
     write_text(done.private / SUMMARY_NAME, rows_csv(done.rows), private=True)
     if "report" in paths:
+        from sfumato.pages.report.archive_page import audit_page
+        from sfumato.tracks.folders.audit_archive import audit_archive
+
         found = audit_archive(asked.sources, output, done.document, reading=read)
         write_text(paths["report"], audit_page(found, done.document, output), private=True)
     if "public_report" in paths:
+        from sfumato.pages.report.archive_page import public_page
+
         write_text(paths["public_report"], public_page(done, output))
     if asked.json:
         said = {"ok": not code, "private": True, "rows": [asdict(row) for row in done.rows]}
@@ -136,6 +126,8 @@ def protect_dataset_folder(asked: ProtectOptions, *, spark: bool) -> None:
                 **how,  # type: ignore[arg-type]
             )
     if "public_report" in paths:
+        from sfumato.pages.report.dataset_page import public_dataset_page
+
         write_text(paths["public_report"], public_dataset_page(paths["release"], done.document))
     write_certificate(paths.get("certificate"), done.document)
     together = {}
@@ -209,86 +201,3 @@ def _say_dataset(done: DatasetResult, output: str, *, spark: bool) -> None:
         )
     check = "sfumato verify, on a copy of the folder" if spark else f"sfumato verify {output}"
     typer.echo(f"Certificate: {output}/_certificate.json; check it with: {check}")
-
-
-_PARTS, _OF_EACH, _MOST_POINTS = 16, 4, 200_000
-_WORDS = {"0.00": "least", "0.25": "a quarter", "0.50": "half", "0.75": "three quarters", "0.95": "19 of 20"}
-_UNSAID = not_stated("Not stated.")
-_LOSSES = {"0.10": "a tenth", "0.25": "a quarter", "0.50": "half", "0.75": "three quarters", "0.90": "9 in 10"}
-
-
-def public_dataset_page(out: Path, document: FolderDocument) -> str:
-    """From the release and its certificate alone."""
-    if not Times.parse(str(document["times"]["released"])).same_intervals:
-        raise InputError(
-            "A page needs the times that were released.", "Leave --public-report out, or use --times keep or shift."
-        )
-    shown = _some(out, document)
-    noise = document["noise"]
-    assert noise is not None  # what sfumato protect filled
-    people, spread = document["people"], document["people"]["points_per_person"]
-    rows = [(f"{words} of the people at most", spread[key]) for key, words in _WORDS.items() if key in spread]
-    said = (
-        f"<p>The picture, and what is said of a receiver, are of {len(shown)} of {people['people']} people, the first "
-        f"of evenly chosen parts. Nobody's loss is larger than the one promised, whatever their number of points.</p>"
-    )
-    more = section(
-        "How points are distributed over people", said + table(("", "points"), [*rows, ("most", spread["1.00"])])
-    )
-    losses = person_losses(shown, noise)
-    sections = [more, section("What people lose at their own times", _losses(people))]
-    received = _received(shown, noise)
-    return public_fleet_page(shown, Certificate.of(noise), losses, received, smoothed=False, more=sections)
-
-
-def loss_words(people: Crowd) -> str:
-    """What people lose at their own times, as parts of the largest loss that anybody can have."""
-    block, worst = people.get(BLOCK, _UNSAID), people.get("worst_loss")
-    if not block["people"] or worst is None:
-        return str(block["meaning"])
-    parts = [f"{_LOSSES[name]} at most {_share(block, name, worst)}" for name in ("0.10", "0.50", "0.90")]
-    everybody = block["people"] == people["people"]
-    who = "everybody" if everybody else f"{block['people']} of {people['people']} people"
-    whole = f"{block['with_all_moments']} with all their moments"
-    return f"{', '.join(parts)} of that (computed for {who}, {whole})."
-
-
-def _losses(people: Crowd) -> str:
-    block, worst = people.get(BLOCK, _UNSAID), people.get("worst_loss")
-    said = f"<p>{escape(str(block['meaning']))}</p>"
-    if not block["people"] or worst is None:
-        return said
-    rows = [(f"{words} of the people at most", _share(block, name, worst)) for name, words in _LOSSES.items()]
-    return said + table(("", "of the largest loss that anybody can have"), rows)
-
-
-def _share(block: OwnLosses, name: str, worst: float) -> str:
-    """A quantile, or the two numbers that it lies between."""
-    low, high = math.floor(100.0 * block["at_least"][name] / worst), math.ceil(100.0 * block["at_most"][name] / worst)
-    return f"{high} %" if high - low <= 1 else f"{low} to {high} %"
-
-
-def _some(out: Path, document: FolderDocument) -> People:
-    """The first few people of some parts, whole."""
-    columns, files, people = dict(document["columns"]), list(document["files"]), list[tuple[str | None, Trace]]()
-    points = 0
-    for number in sorted({int(k) for k in np.linspace(0, len(files) - 1, min(len(files), _PARTS))}):
-        part = pq.read_table(out / str(files[number]["name"]))
-        layout = Layout.of(part.schema, columns=columns, zone="UTC", one_person="id" not in columns)
-        rows = read_rows(part, layout)
-        order, starts = by_person(rows.codes, len(rows.labels))
-        for person in range(min(_OF_EACH, len(rows.labels))):
-            at = order[starts[person] : starts[person + 1]]
-            if people and points + len(at) > _MOST_POINTS:
-                continue
-            at, points = at[np.argsort(rows.times_ms[at], kind="stable")], points + len(at)
-            trace = Trace(rows.lat_deg[at], rows.lon_deg[at], rows.times_ms[at] / 1000.0)
-            people.append((None if layout.person is None else rows.labels[person], trace))
-    return people
-
-
-def _received(shown: People, noise: Document) -> Received | None:
-    try:
-        return received_as(shown, terms_of(noise))
-    except InputError:
-        return None

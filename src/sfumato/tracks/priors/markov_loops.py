@@ -188,14 +188,21 @@ class _Kept(NamedTuple):
 
 
 @_jit
+def _copy(row, target):
+    """Number by number: for ``target[:] = row`` numba also compiles what a wrong shape would be told, for seconds."""
+    for i in range(len(row)):
+        target[i] = row[i]
+
+
+@_jit
 def _keep_block(start, stop, times, values, form, g, w, kept):
     """Run the filter over [start, stop) from the state *predicted for* ``start``, keeping what the way back needs."""
     d = w.P.shape[0]
     for t in range(start, stop):
         b = t - start
         kept.F[b] = _update(form.white_m2, values[t], w)
-        kept.K[b] = w.K
-        kept.v[b] = w.v
+        _copy(w.K, kept.K[b])
+        _copy(w.v, kept.v[b])
         # Kept *after* the observation: the filtered covariance is small where the predicted one may be huge.
         for i in range(d):
             s = 0.0
@@ -214,7 +221,8 @@ def _keep_block(start, stop, times, values, form, g, w, kept):
         if t + 1 < len(times):
             _predict(form, times[t + 1] - times[t], w)
             for c in range(len(form.states)):
-                kept.As[b, c] = w.As[c].T
+                for i in range(3):
+                    _copy(w.As[c, :, i], kept.As[b, c, i])
 
 
 @_jit
@@ -283,8 +291,9 @@ def smooth(times, values, form, g):
     kept_a = np.zeros((blocks, d, m))
     for t in range(n):
         if t % size == 0:
-            kept_P[t // size] = w.P
-            kept_a[t // size] = w.a
+            for i in range(d):
+                _copy(w.P[i], kept_P[t // size, i])
+                _copy(w.a[i], kept_a[t // size, i])
         if t >= (blocks - 1) * size:
             break
         _update(form.white_m2, values[t], w)
@@ -305,8 +314,9 @@ def smooth(times, values, form, g):
     for block in range(blocks - 1, -1, -1):
         start = block * size
         stop = min(n, start + size)
-        w.P[:, :] = kept_P[block]
-        w.a[:, :] = kept_a[block]
+        for i in range(d):
+            _copy(kept_P[block, i], w.P[i])
+            _copy(kept_a[block, i], w.a[i])
         _keep_block(start, stop, times, values, form, g, w, kept)
         _walk_back(start, stop, n, form.states, w, kept, r, N, mean, var)
     return mean, var

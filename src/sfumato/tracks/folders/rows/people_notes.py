@@ -18,6 +18,7 @@ all of them together stay small however many rows there are (:mod:`sfumato.track
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from heapq import nsmallest
@@ -60,6 +61,7 @@ LOCAL = "Not stated: the times are those of a local clock, which may jump. Nobod
 NO_LOSS = "Not stated: this noise has no loss at a person's own times."
 _DOWN, _UP = (Context(prec=3, rounding=rounding) for rounding in (ROUND_FLOOR, ROUND_CEILING))
 _DRAWN_BY = b"sfumato losses of people 1\0"
+_OF_PEOPLE = {"0.10": "a tenth", "0.25": "a quarter", "0.50": "half", "0.75": "three quarters", "0.90": "9 in 10"}
 BLOCK: Final = "loss_at_times"  # of "people" in the certificate
 
 
@@ -151,6 +153,32 @@ def losses_over_people(
 def not_stated(why: str) -> OwnLosses:
     """The block where nothing is computed, with the reason."""
     return {"people": 0, "with_all_moments": 0, "at_least": {}, "at_most": {}, "meaning": why}
+
+
+def loss_words(people: Crowd) -> str:
+    """What people lose at their own times, as parts of the largest loss that anybody can have."""
+    block = people.get(BLOCK, not_stated("Not stated."))
+    if not (rows := loss_rows(people)):
+        return str(block["meaning"])
+    everybody = block["people"] == people["people"]
+    who = "everybody" if everybody else f"{block['people']} of {people['people']} people"
+    parts = ", ".join(f"{words} at most {share}" for words, share in rows[::2])
+    whole = f"{block['with_all_moments']} with all their moments"
+    return f"{parts} of that (computed for {who}, {whole})."
+
+
+def loss_rows(people: Crowd) -> list[tuple[str, str]]:
+    """How many of the people, and what they lose at most as a part of the largest loss; none where it is not stated."""
+    block, worst = people.get(BLOCK), people.get("worst_loss")
+    if block is None or not block["people"] or worst is None:
+        return []
+    return [(words, _share(block, name, worst)) for name, words in _OF_PEOPLE.items()]
+
+
+def _share(block: OwnLosses, name: str, worst: float) -> str:
+    """A quantile, or the two numbers that it lies between."""
+    low, high = math.floor(100.0 * block["at_least"][name] / worst), math.ceil(100.0 * block["at_most"][name] / worst)
+    return f"{high} %" if high - low <= 1 else f"{low} to {high} %"
 
 
 def _bounds(moments: Sequence[Moments], terms: Terms, worst_loss: float) -> tuple[list[float], list[float]] | None:
