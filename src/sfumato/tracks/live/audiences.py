@@ -127,12 +127,17 @@ class LiveConfig:
         sizes = tuple(one.noise_m for one in self.audiences if one.noise_m is not None)
         return Chain(sizes) if sizes else None
 
+    @property
+    def names(self) -> list[str]:
+        """Of all audiences."""
+        return [one.name for one in self.audiences]
+
     def audience(self, name: str) -> Audience:
         """The audience of that name."""
         for one in self.audiences:
             if one.name == name:
                 return one
-        raise InputError(f"There is no audience {name}.", f"There are: {', '.join(a.name for a in self.audiences)}.")
+        raise InputError(f"There is no audience {name}.", f"There are: {', '.join(self.names)}.")
 
     def person_of(self, token: str) -> str | None:
         """Whose device has this token; every hash is compared, each in constant time."""

@@ -15,6 +15,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 
@@ -68,8 +69,30 @@ class Bridge:
         self._newest: dict[int, int] = {}  # of each person's times: what is later was never used
         self._tracks: OrderedDict[str, Track] = OrderedDict()
         self._begun = {(person, size) for person, sizes in store.processes().items() for size in sizes}
-        self._pauses, self._version = store.pauses(), store.version()
+        store.open_or_close(config.names)
+        self._files = self._places_now()
         store.keep_only({one.name: self._mark(one) for one in config.audiences})
+        self._pauses, self._version = store.pauses(), store.version()
+
+    def _places_now(self) -> list[tuple[Path, int, int, int]]:
+        """Which places files there are, and when each was last changed."""
+        files = {self.config.places, *(person.places for person in self.config.people.values())} - {None}
+        found = [(file, file.stat()) for file in sorted(filter(None, files))]
+        return [(file, known.st_mtime_ns, known.st_size, known.st_ino) for file, known in found]
+
+    def _follow_places(self) -> None:
+        """Whoever moved or named one more place is not sent by the old zones, not one position."""
+        try:
+            now = self._places_now()
+            if now == self._files:
+                return
+            _zones.cache_clear()
+            self._gates.clear()
+            self._tracks.clear()
+            self.store.keep_only({one.name: self._mark(one) for one in self.config.audiences})
+            self._files = now
+        except (InputError, OSError) as error:
+            raise RuntimeError("places cannot be read") from error
 
     def _mark(self, audience: Audience) -> bytes:
         """Of everything that decides what an audience may see: with another mark, what was kept is not for it.
@@ -78,10 +101,7 @@ class Bridge:
         """
         for person in ("", *self.config.people):
             self.gate_of(person)  # a places file that cannot be read is refused before anything is taken
-        files = {self.config.places, *(person.places for person in self.config.people.values())} - {None}
-        drawn = [
-            hmac.digest(self._print_key, file.read_bytes(), "sha256").hex() for file in sorted(filter(None, files))
-        ]
+        drawn = [hmac.digest(self._print_key, file.read_bytes(), "sha256").hex() for file, *_ in self._files]
         whom = None if audience.people is None else sorted(audience.people)
         rule = (audience.sees, audience.noise_m, audience.delay_s, str(audience.hours), whom, self.config.zone.key)
         return hmac.digest(self._print_key, repr((rule, drawn)).encode(), "sha256")
@@ -103,6 +123,7 @@ class Bridge:
         """Take a batch, in the order of arrival; on return it is in the store."""
         batch = LiveBatch(last_only={one.name for one in self.config.audiences if one.keep_s is None})
         self._within.clear()
+        self._follow_places()
         self.store.begin()
         try:
             paused = self.paused
@@ -147,7 +168,7 @@ class Bridge:
         if newest is None:
             newest = self.store.newest(person)
         if known is None and one.time_ms <= newest:
-            known = self.store.used(person, one.time_ms)[0]
+            known = self.store.mark_and_fate(person, one.time_ms)[0]
         self._newest[person] = max(newest, one.time_ms)
         if known is not None:
             return "again" if known == mark else "second"
@@ -192,7 +213,7 @@ class Bridge:
 
     def _passed(self, one: Position) -> Passage | None:
         """What became of a position that is sent again, by the rules of now; None where that is not known."""
-        fate = self.store.used(self.store.id_of(one.person), one.time_ms)[1]
+        fate = self.store.mark_and_fate(self.store.id_of(one.person), one.time_ms)[1]
         if fate is None:
             return None
         zone = self.gate_of(one.person).zone(one.lat_deg, one.lon_deg)
@@ -271,7 +292,7 @@ class Bridge:
 
     # Looking.
 
-    def closed(self, audience: Audience) -> bool:
+    def is_closed(self, audience: Audience) -> bool:
         """Whether an audience sees nothing now: it has ended, or is paused."""
         ended = audience.until_s is not None and self.clock() >= audience.until_s
         return ended or audience.name in self.paused
@@ -279,7 +300,7 @@ class Bridge:
     def view(self, audience: Audience, person: str, *, most: int = 1000) -> list[Sight]:
         """What an audience may see of a person now; nothing once it has ended or while it is paused."""
         now = self.clock()
-        if self.closed(audience) or not audience.sees_person(person):
+        if self.is_closed(audience) or not audience.sees_person(person):
             return []
         since = 0 if audience.keep_s is None else int(1000 * (now - audience.keep_s))
         seen = self.store.visible(audience.name, person, int(1000 * now), most=most, since_ms=since)
@@ -291,7 +312,7 @@ class Bridge:
         """What is to be sent now, of audiences that have not ended and are not paused."""
         now_ms, found = int(1000 * self.clock()), list[Sight]()
         for one in self.config.audiences if audience is None else (audience,):
-            if not self.closed(one):
+            if not self.is_closed(one):
                 found += self.store.due(now_ms, one.name, after=after, most=most)
         return found
 

@@ -22,7 +22,7 @@ from sfumato.tracks.priors.kernels import Constant, Kernel, Matern32
 from sfumato.tracks.priors.statespace import smooth
 
 HELD = 0.68
-MOVEMENT = Matern32(600.0, 2500.0) + Matern32(3600.0, 6000.0) + Constant(1e5)  # rides of 25 km/h, and anywhere
+MOVEMENT = Matern32(1200.0, 2000.0) + Matern32(7200.0, 6000.0) + Constant(1e5)  # walks, rides, and anywhere
 REMEMBERED = 64
 
 

@@ -143,6 +143,10 @@ def earlier_words(began: dict[str, list[float]], chain: Chain | None) -> list[st
     return out
 
 
+COPIED = (
+    "live.db is a COPY from before: what was paused, revoked and forgotten since is not known. At the next start every "
+    "audience is paused, all links are ended, and what was kept is deleted; end each pause when you have looked."
+)
 EXAMPLE = f"""# Who sees what, when and until when. Say `sfumato live check live.toml` after every change.
 [bridge]
 folder = "live"                  # key and positions: keep a copy of live.key

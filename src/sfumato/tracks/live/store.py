@@ -23,6 +23,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from sfumato.base.errors import InputError
 from sfumato.base.files import create_text
 from sfumato.base.randomness import KEY_BYTES, derived_key, fresh_key
+from sfumato.tracks.live.owners_word import TURN_FILE, OwnersWord
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS person (id INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL, track BLOB);
@@ -99,7 +100,7 @@ def live_key(folder: Path) -> bytes:
     return key
 
 
-class LiveStore:
+class LiveStore(OwnersWord):
     """The file, opened by one thread at a time."""
 
     def __init__(self, folder: Path, key: bytes, *, durable: bool = True) -> None:
@@ -125,6 +126,7 @@ class LiveStore:
             ) from error
         self._seal = AESGCM(derived_key(key, b"live sealed positions"))
         self._ids: dict[str, int] = dict(self._db.execute("SELECT name, id FROM person"))
+        self._turn_file = folder / TURN_FILE
 
     def close(self) -> None:
         """Everything is on disk already."""
@@ -156,7 +158,7 @@ class LiveStore:
         row = self._db.execute("SELECT track FROM person WHERE id = ?", (person,)).fetchone()
         return None if row is None else row[0]
 
-    def used(self, person: int, time_ms: int) -> tuple[int | None, int | None]:
+    def mark_and_fate(self, person: int, time_ms: int) -> tuple[int | None, int | None]:
         """The fingerprint of the position that this moment had, and its fate; None is unknown."""
         found = self._db.execute("SELECT print, fate FROM used WHERE person = ? AND time_ms = ?", (person, time_ms))
         return found.fetchone() or (None, None)
@@ -318,77 +320,7 @@ class LiveStore:
         """Delete what was kept for an audience, overwritten and cut from the log; how many positions that were."""
         where, values = ("", ()) if person is None else (" AND person = ?", (self.id_of(person),))
         gone = self._db.execute(f"DELETE FROM sight WHERE audience = ?{where}", (audience, *values))
-        self.recall(row for row in self.retained(all_of=audience) if person in (None, row[1]))
+        self.recall(row for row in self.kept_topics(all_of=audience) if person in (None, row[1]))
+        self.count_turn()
         self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return gone.rowcount
-
-    # What receivers refused, and what a broker keeps.
-
-    def refuse(self, audience: str, what: str, status: int, now_ms: int) -> None:
-        """Count a position that a receiver refused for good."""
-        self._db.execute(
-            "INSERT INTO refused VALUES (?1, ?2, ?3, 1, ?4) ON CONFLICT DO UPDATE SET count = count + 1, last_ms = ?4",
-            (audience, what, status, now_ms),
-        )
-
-    def refused(self) -> list[tuple[str, str, int, int, int]]:
-        """Audience, kind of receiver, status, how many positions, and when the last was."""
-        return self._db.execute("SELECT * FROM refused ORDER BY audience, what, status").fetchall()
-
-    def retain(self, audience: str, person: str, topic: str) -> None:
-        """A broker will keep a message there: written before it is sent."""
-        self._db.execute("INSERT OR IGNORE INTO retained VALUES (?, ?, ?, 0)", (audience, person, topic))
-
-    def retained(self, *, all_of: str = "") -> list[tuple[str, str, str]]:
-        """Audience, person and topic of what a broker may keep and should not; of one audience all that it may keep."""
-        rows = self._db.execute("SELECT audience, person, topic FROM retained WHERE recall OR audience = ?", (all_of,))
-        return rows.fetchall()
-
-    def recall(self, rows: Iterable[tuple[str, str, str]]) -> None:
-        """What a broker should not keep."""
-        some = [(audience, topic) for audience, _, topic in rows]
-        self._db.executemany("UPDATE retained SET recall = 1 WHERE audience = ? AND topic = ?", some)
-
-    def recalled(self, audience: str, topic: str) -> None:
-        """The broker keeps nothing there any more."""
-        self._db.execute("DELETE FROM retained WHERE audience = ? AND topic = ?", (audience, topic))
-
-    # Links and pauses.
-
-    def version(self) -> int:
-        """A number that differs when another process wrote."""
-        return int(self._db.execute("PRAGMA data_version").fetchone()[0])
-
-    def add_link(self, hash: str, audience: str, person: str, until_ms: int) -> None:
-        """A link that ends by itself."""
-        self._db.execute("INSERT INTO link VALUES (?, ?, ?, ?)", (hash, audience, person, until_ms))
-
-    def link(self, hash: str, now_ms: int) -> tuple[str, str] | None:
-        """Audience and person of a link that still holds."""
-        row = self._db.execute("SELECT audience, person FROM link WHERE hash = ? AND until_ms > ?", (hash, now_ms))
-        return row.fetchone()  # type: ignore[no-any-return]
-
-    def revoke(self, audience: str, hash: str | None = None) -> int:
-        """End one link, or all of an audience; how many."""
-        where, values = ("hash = ?", (hash,)) if hash else ("audience = ?", (audience,))
-        return self._db.execute(f"DELETE FROM link WHERE {where}", values).rowcount
-
-    def pause(self, audience: str, since_ms: int) -> None:
-        """Nothing more leaves for an audience from now on, until the pause is ended."""
-        self._db.execute(
-            "INSERT INTO pause SELECT ?1, ?2, NULL "
-            "WHERE NOT EXISTS (SELECT 1 FROM pause WHERE audience = ?1 AND until_ms IS NULL)",
-            (audience, since_ms),
-        )
-
-    def end_pause(self, audience: str, until_ms: int) -> None:
-        """What is measured from now on leaves again; what was measured meanwhile never does, however late it comes."""
-        ended = "UPDATE pause SET until_ms = ? WHERE audience = ? AND until_ms IS NULL"
-        self._db.execute(ended, (until_ms, audience))
-
-    def pauses(self) -> dict[str, list[tuple[int, int | None]]]:
-        """When nothing left for an audience, from and until; None is a pause that goes on."""
-        out: dict[str, list[tuple[int, int | None]]] = {}
-        for name, since_ms, until_ms in self._db.execute("SELECT audience, since_ms, until_ms FROM pause"):
-            out.setdefault(name, []).append((since_ms, until_ms))
-        return out

@@ -17,7 +17,7 @@ from sfumato.cli.tracks.archive_faces import passphrase_in
 from sfumato.tracks.live.audiences import LiveConfig, load_config, token_hash
 from sfumato.tracks.live.bridge import Bridge
 from sfumato.tracks.live.pipe import run_pipe
-from sfumato.tracks.live.promises import EXAMPLE, audience_words, cost_rows, earlier_words, promise_words
+from sfumato.tracks.live.promises import COPIED, EXAMPLE, audience_words, cost_rows, earlier_words, promise_words
 from sfumato.tracks.live.store import STORE_FILE, LiveStore, live_key
 
 _LONGEST_LINK_S = 31_557_600.0
@@ -63,15 +63,20 @@ def check(config: Path = _CONFIG, json: AsJson = False) -> None:
     audiences, promises = [audience_words(one, asked) for one in asked.audiences], promise_words(asked)
     if (asked.folder / STORE_FILE).exists():
         store = LiveStore(asked.folder, live_key(asked.folder))
-        promises += earlier_words(store.processes(), asked.chain)
+        promises += [*([COPIED] if store.is_copy else []), *earlier_words(store.processes(), asked.chain)]
+        paused = [name for name, spans in store.pauses().items() if any(until is None for _, until in spans)]
+        promises += [f"{name} is PAUSED (`sfumato live pause {config} {name} --end` ends it)." for name in paused]
+        for name, (count, until_ms) in store.links(int(1000 * time.time())).items():
+            last = format_duration(until_ms / 1000.0 - time.time())
+            promises.append(f"{count_of(count, 'link')} of {name} open, the last for {last}.")
         for name, (count, since_ms) in store.waiting(int(1000 * time.time())).items():
             age = format_duration(time.time() - since_ms / 1000.0)
             promises.append(f"{count_of(count, 'position')} to be sent on to {name} did not arrive yet, one for {age}.")
-        for name, what, status, count, last_ms in store.refused():
+        for name, what, status, count, last_ms in store.refusals():
             age = format_duration(time.time() - last_ms / 1000.0)
             said = f"{count_of(count, 'position')} of {name} set aside: its {what} server answered {status}"
             promises.append(f"{said}, the last {age} ago. They are not sent again.")
-        if left := len(store.retained()):
+        if left := len(store.kept_topics()):
             promises.append(
                 f"{count_of(left, 'retained message')} of the broker not taken back yet: let the bridge run."
             )
@@ -211,7 +216,9 @@ def forget(
 
 
 def _store(asked: LiveConfig) -> LiveStore:
-    return LiveStore(asked.folder, live_key(asked.folder))
+    store = LiveStore(asked.folder, live_key(asked.folder))
+    store.open_or_close(asked.names)
+    return store
 
 
 def _bridge(asked: LiveConfig, passphrase_file: Path | None, *, durable: bool) -> Bridge:

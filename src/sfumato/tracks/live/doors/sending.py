@@ -44,7 +44,7 @@ class Sending:
         async with self._client:
             every = self._reading.config.audiences
             for one in every:  # topics that it is not sent to any more
-                kept = [row for row in self._reading.store.retained(all_of=one.name) if row[0] == one.name]
+                kept = [row for row in self._reading.store.kept_topics(all_of=one.name) if row[0] == one.name]
                 self._reading.store.recall(row for row in kept if row[2] not in _topics(one, row[1]))
             lanes = [self._lane(one) for one in every if one.send]
             await asyncio.gather(self._take_back_gone({one.name for one in every if one.send}), *lanes)
@@ -52,13 +52,13 @@ class Sending:
     async def _take_back_gone(self, sending: set[str]) -> None:
         """Of audiences that send nothing any more."""
         while True:
-            await self._take_back([row for row in self._reading.store.retained() if row[0] not in sending])
+            await self._take_back([row for row in self._reading.store.kept_topics() if row[0] not in sending])
             await asyncio.sleep(1.0)
 
     async def _take_back(self, rows: Sequence[tuple[str, str, str]]) -> None:
         for audience, _, topic in rows:
             if self._broker is not None and await self._broker.publish(topic, b""):
-                self._reading.store.recalled(audience, topic)
+                self._reading.store.drop_topic(audience, topic)
 
     async def _lane(self, audience: Audience) -> None:
         """In the order of its times; where nothing arrived, the next ones are tried, less and less often."""
@@ -66,8 +66,8 @@ class Sending:
         while True:
             due, sent, before = list[Sight](), list[Sight](), self._came[audience.name]
             try:
-                every = audience.name if self._reading.closed(audience) else ""
-                kept = self._reading.store.retained(all_of=every)
+                every = audience.name if self._reading.is_closed(audience) else ""
+                kept = self._reading.store.kept_topics(all_of=every)
                 await self._take_back([row for row in kept if row[0] == audience.name])
                 due = self._reading.due(audience, after=after, most=_AT_ONCE)
                 arrived = await asyncio.gather(*(self._send(one, audience) for one in due), return_exceptions=True)
