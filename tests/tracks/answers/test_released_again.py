@@ -8,13 +8,17 @@ import numpy as np
 import pytest
 from city import BOUNDS, fleet, received
 
+from sfumato.base.randomness import randomness
 from sfumato.base.things.estimated_map import GridAreas, cut
 from sfumato.base.things.grid import Grid
 from sfumato.tracks.answers.answer_files import write_answer
 from sfumato.tracks.answers.intervals import interval_of_released
+from sfumato.tracks.answers.maps.cells import Unit, Window
 from sfumato.tracks.answers.maps.deconvolution import OF_NOISE
 from sfumato.tracks.answers.maps.heatmap import UNTRIED, estimate_heatmap
-from sfumato.tracks.answers.maps.simulated import COUNTED, Amount, _amount, doubts, leaders
+from sfumato.tracks.answers.maps.simulated import COUNTED, Amount, Drawn, _amount, _noise, doubts, draw_again, leaders
+from sfumato.tracks.answers.received import NoiseLaw
+from sfumato.tracks.priors.kernels import Constant, Matern32, White
 
 
 def test_correcting_is_kept_where_it_comes_nearer_and_left_where_it_does_not() -> None:
@@ -42,8 +46,8 @@ def test_an_interval_holds_its_share_and_an_empty_area_has_low_nought() -> None:
 
 
 def test_points_released_near_one_another_are_one_place() -> None:
-    places = np.array([[0.0, 0.0], [1.0, 0.5], [9.0, 9.0], [0.2, 0.1], [9.5, 8.0]])
-    assert leaders(places, np.array([2.0, 2.0])).tolist() == [0, 0, 1, 0, 1]
+    places = np.array([[0.0, 0.0], [1.0, 0.5], [9.0, 9.0], [0.2, 0.1], [9.5, 8.0], [9.0, 9.0]])
+    assert leaders(places, np.full(6, 2.0), np.array([0, 0, 0, 0, 0, 1])).tolist() == [0, 0, 1, 0, 1, 2]
 
 
 def test_areas_cover_the_grid_once_and_know_their_points() -> None:
@@ -73,14 +77,39 @@ def test_numbers_are_for_areas_wide_enough_and_the_picture_for_the_cells_asked_f
     assert UNTRIED in few.notes
 
 
-def test_where_few_of_the_points_were_drawn_correcting_is_left_only_where_counting_is_nearer_in_every_draw() -> None:
+def test_few_points_are_judged_by_the_mean_over_draws_and_a_gain_that_is_not_clear_is_left() -> None:
     truth = np.full((8, 4), 0.25)
     off = np.array([1.0, -1.0, 1.0, -1.0])
     counted = truth + 0.02 * off
-    corrected = truth + np.where(np.arange(8) < 7, 0.03, 0.01)[:, None] * off
+    corrected = truth + np.where(np.arange(8) < 6, 0.005, 0.05)[:, None] * off
     assert _amount(corrected, counted, truth, 0.0).part < 1.0
     assert _amount(corrected, counted, truth, 0.0, sure=False).part == 1.0
-    assert _amount(truth + 0.03 * off, counted, truth, 0.0, sure=False).part == 0.0
+    assert _amount(truth + 0.0175 * off, counted, truth, 0.0).part == 0.0
+    assert _amount(truth + 0.0165 * off, counted, truth, 0.0).part == 1.0
+
+
+def test_releases_that_were_laid_on_one_another_are_tried_with_the_errors_of_doing_so() -> None:
+    window = Window.around(Grid.from_bounds(*BOUNDS, cell_size_m=500), 250.0)
+    law = NoiseLaw(White(150.0) + Constant(200.0), 0.0)
+    rng = np.random.default_rng(2)
+    times = 600.0 * np.arange(300)
+    units = [
+        Unit(0, person, 20 + 5 * rng.standard_normal((300, 2)), times, np.ones(300), times[-1], times[-1])
+        for person in range(12)
+    ]
+    flat, left = np.ones(window.shape), law.of_variance(150.0**2)
+    known = draw_again(units, [law], [left], lambda number, places, mass: places.mean(axis=0), window, flat)
+    never = draw_again(units, [law], [left], lambda number, places, mass: np.zeros(2), window, flat)
+
+    assert drawn_spread(never) > drawn_spread(known)
+
+
+def drawn_spread(drawn: Drawn) -> float:
+    """How far along a column released points lie from the middle."""
+    rows = np.arange(drawn.seen[0].shape[1])
+    mass = drawn.seen[0].sum(axis=(0, 2))
+    middle = float(mass @ rows / mass.sum())
+    return float(mass @ (rows - middle) ** 2 / mass.sum())
 
 
 def test_an_answer_says_what_it_cannot_promise() -> None:
@@ -100,3 +129,14 @@ def test_an_answer_says_what_it_cannot_promise() -> None:
     assert "Tried on 29 % of the points" in few
     assert "busiest areas may be too narrow" in few
     assert "Tried on 99 %" in doubts([corrected], [share], [far], 0.9999)[0]
+
+
+def test_the_noise_of_all_releases_is_drawn_at_once_and_they_share_none() -> None:
+    law = NoiseLaw(White(30.0) + Matern32(3600.0, 100.0) + Constant(200.0), 0.0)
+    times, release = np.tile([0.0, 60.0, 1e6], 600), np.repeat(np.arange(600), 3)
+    noise = _noise(law, times, release, randomness(1)).reshape(600, 3, -1)
+    assert np.var(noise) == pytest.approx(law.variance_m2, rel=0.05)
+    within = np.mean(noise[:, 0] * noise[:, 2])
+    assert within == pytest.approx(200.0**2, rel=0.1)
+    assert np.mean(noise[:, 0] * noise[:, 1]) == pytest.approx(200.0**2 + 100.0**2, rel=0.1)
+    assert abs(np.mean(noise[1:, 0] * noise[:-1, 2])) < 0.05 * law.variance_m2

@@ -18,8 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import chdtri, ndtri
-from scipy.stats import t as student
+from scipy.special import chdtri, ndtri, stdtrit
 
 from sfumato.base.arrays import FloatArray
 from sfumato.base.things.estimated_map import LEAST_PEOPLE
@@ -58,6 +57,7 @@ def people_interval(
 
 _EMPTY = 0.99
 _OWN_DRAWS = 4.0  # an area's own draws count against all areas' as so many
+_MORE_BIAS = 1.25  # times what the draws show, whose truth is smoother than people are
 
 
 def interval_of_released(
@@ -73,28 +73,23 @@ def interval_of_released(
 
     The noise carries people into an area by how many were released there (``counted``) and out of it by how many are in
     it, so the variance is V(R) = κ (counted + R) / 2 where the share is R, with κ drawn towards that of all areas. The
-    interval is every R with (share - R)² ≤ z² V(R), as [Wilson1927]'s, and ``more`` variance. Whole people are carried
-    into areas where nobody is: below, V(R) is at least ``in_empty`` counted, and an area is said to have anybody only
-    where so much is carried into one of a hundred that are empty.
+    interval is every R with (share - R)² ≤ t² V(R), as [Wilson1927]'s, with Student's t, since κ is told by so few
+    draws, and ``more`` variance. Whole people are carried into areas where nobody is (``in_empty`` counted): an area is
+    said to have anybody only where so much is carried into one of a hundred that are empty.
     """
     draws = len(errors)
     scale = (share + counted) / 2 + 1e-9
     mean = errors.mean(axis=0)
     by_chance = np.var(errors, axis=0, ddof=1) / draws
-    more_bias = (OF_BIAS**2 - 1) * np.maximum(mean**2 - by_chance, 0.0)
-    square = np.mean(errors**2, axis=0) + more_bias
+    square = np.mean(errors**2, axis=0) + (_MORE_BIAS**2 - 1) * np.maximum(mean**2 - by_chance, 0.0)
     pooled = float(square.sum() / scale.sum())
     kappa = (draws * square + _OWN_DRAWS * pooled * scale) / ((draws + _OWN_DRAWS) * scale)
-    reach2 = float(ndtri((1 + confidence) / 2)) ** 2
-    middle, square = share + reach2 * kappa / 4, (reach2 * kappa / 4) ** 2
-    carried = kappa * counted / 2
-    low, high = (
-        middle + side * np.sqrt(reach2 * (into + kappa * share / 2 + more) + square)
-        for side, into in ((-1, np.maximum(carried, in_empty * counted)), (1, carried))
-    )
-    carried_at_most = float(ndtri(_EMPTY)) ** 2 * np.maximum(carried, in_empty * counted)
-    low = np.where(share**2 <= carried_at_most, 0.0, low)
-    return np.clip(low, 0.0, share), np.clip(high, share, 1.0)
+    reach2 = float(stdtrit(draws + _OWN_DRAWS - 1, (1 + confidence) / 2)) ** 2
+    middle = share + reach2 * kappa / 4
+    half = np.sqrt(reach2 * (kappa * (counted + share) / 2 + more) + (reach2 * kappa / 4) ** 2)
+    carried_at_most = float(ndtri(_EMPTY)) ** 2 * np.maximum(kappa / 2, in_empty) * counted
+    low = np.where(share**2 <= carried_at_most, 0.0, middle - half)
+    return np.clip(low, 0.0, share), np.clip(middle + half, share, 1.0)
 
 
 def poisson_interval(count: FloatArray, confidence: float) -> tuple[FloatArray, FloatArray]:
@@ -164,4 +159,4 @@ def _quantiles(values: FloatArray, counts: FloatArray, quantiles: Sequence[float
 def _reach(without: FloatArray, confidence: float) -> float:
     groups = len(without)
     sd = math.sqrt((groups - 1) / groups * float(np.sum((without - without.mean()) ** 2)))
-    return float(student.ppf((1 + confidence) / 2, groups - 1)) * sd
+    return float(stdtrit(groups - 1, (1 + confidence) / 2)) * sd

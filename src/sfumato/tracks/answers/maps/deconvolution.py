@@ -109,11 +109,11 @@ def _laplace_steps(epsilon: float, rows: int, columns: int, height_m: float, wid
     return out
 
 
-_REACH = 4.0
+_REACH = 3.0
 
 
 def near_of(law: NoiseLaw, height_m: float, width_m: float) -> FloatArray:
-    """The masses of the steps of a law, (2 r + 1, 2 c + 1) around none, as far as four times its noise."""
+    """The masses of the steps of a law, (2 r + 1, 2 c + 1) around none, as far as three times its noise."""
     rows, columns = (math.ceil(_REACH * law.noise_m / size) + 1 for size in (height_m, width_m))
     if law.epsilon_per_m is not None:
         return _laplace_steps(law.epsilon_per_m, rows, columns, height_m, width_m)

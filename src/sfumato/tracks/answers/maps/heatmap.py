@@ -54,7 +54,7 @@ from sfumato.tracks.answers.maps.cells import (
     wide_enough,
 )
 from sfumato.tracks.answers.maps.deconvolution import Spread, density, fit_density, left_out, width_told_apart
-from sfumato.tracks.answers.maps.simulated import amounts_of, doubts, draw_again
+from sfumato.tracks.answers.maps.simulated import Shift, amounts_of, doubts, draw_again
 from sfumato.tracks.answers.received import (
     NoiseLaw,
     Pair,
@@ -204,7 +204,7 @@ def _found(
     nothing, part, unsure = np.full(len(counted[-1]), np.nan), 1.0, list[str]()
     released, alike = (nothing, nothing), (nothing, nothing)
     if people >= LEAST_PEOPLE:
-        drawn = draw_again(laid.units, laws, laid.laws, laid.shared_m2, window, fits[-1].density)
+        drawn = draw_again(laid.units, laws, laid.laws, laid.shift, window, fits[-1].density)
         amounts = amounts_of(
             spreads, drawn, [(one.shares, fit.steps) for one, fit in zip(answers, fits, strict=True)], on_step
         )
@@ -283,19 +283,19 @@ _TOLD = 0.3  # at most so much of the shifts' variance may be left
 @dataclass(frozen=True, slots=True, eq=False)
 class Aligned:
     """Releases moved back, by how many latent cells each, the laws of what is left of their noise, how much less its
-    variance is for each law, the variance of their common shift, and of each law what a release's points shared."""
+    variance is for each law, the variance of their common shift, and how a release's shift is found."""
 
     units: tuple[Unit, ...]
     moved: FloatArray
     laws: tuple[NoiseLaw, ...]
     less_m2: tuple[float, ...]
     common_m2: float
-    shared_m2: tuple[float, ...]
+    shift: Shift | None
 
     @classmethod
     def as_they_are(cls, units: Sequence[Unit], laws: Sequence[NoiseLaw]) -> Aligned:
         """Nothing moved."""
-        return cls(tuple(units), np.zeros((len(units), 2)), tuple(laws), (0.0,) * len(laws), 0.0, (0.0,) * len(laws))
+        return cls(tuple(units), np.zeros((len(units), 2)), tuple(laws), (0.0,) * len(laws), 0.0, None)
 
 
 def align(units: Sequence[Unit], laws: Sequence[NoiseLaw], window: Window) -> Aligned:
@@ -309,8 +309,9 @@ def align(units: Sequence[Unit], laws: Sequence[NoiseLaw], window: Window) -> Al
         _logarithm(Spread.of(_left(law, v, 0.0), *window.shape, *window.latent_m).spread(found))
         for law, v in zip(laws, shared, strict=True)
     ]
-    said = [_said(unit, seen[unit.law], _reach(shared[unit.law], window)) for unit in units]
-    means, left, told = _shifts(units, said, shared, window)
+    reach = [_reach(one, window) for one in shared]
+    said = [_said(unit.places, unit.mass, seen[unit.law], reach[unit.law]) for unit in units]
+    means, left, told, weights = _shifts(units, said, shared, window)
     if any(w > _TOLD * v for v, w in zip(shared, left, strict=True)):
         return Aligned.as_they_are(units, laws)  # a shift that is mostly guessed pulls people to the crowd
     mass = np.array([float(unit.mass.sum()) for unit in units])
@@ -320,50 +321,61 @@ def align(units: Sequence[Unit], laws: Sequence[NoiseLaw], window: Window) -> Al
     less = tuple(v - w for v, w in zip(shared, left, strict=True))
     v_of = np.array([shared[unit.law] for unit in units])
     common = float(told * np.sum(v_of * (mass / mass.sum()) ** 2))
-    return Aligned(moved, means, rest_laws, less, common, tuple(shared))
+
+    def shift(number: int, places: FloatArray, mass: FloatArray) -> FloatArray:
+        law = units[number].law
+        if not shared[law] > 0:
+            return np.zeros(2)
+        sizes = np.array(window.latent_m)
+        found = _shift(_said(places, mass, seen[law], reach[law]), weights[number], shared[law], sizes)[0]
+        return np.asarray(found / sizes)
+
+    return Aligned(moved, means, rest_laws, less, common, shift)
 
 
 def _shifts(
     units: Sequence[Unit], said: Sequence[FloatArray], shared: Sequence[float], window: Window
-) -> tuple[FloatArray, list[float], float]:
-    """Mean shift of each release in latent cells, variance left for each law, and the share of the variance told."""
+) -> tuple[FloatArray, list[float], float, FloatArray]:
+    """Mean shift of each release in latent cells, variance left for each law, the share of the variance told, and τ."""
     sizes = np.array(window.latent_m)
     mass = np.array([float(unit.mass.sum()) for unit in units])
     of_law = np.array([unit.law for unit in units])
+    v_of = np.array([shared[law] for law in of_law])
+    weights = np.array([min(len(one.places), max(one.seconds, 1.0) / ONE_IN_S) for one in units])
+    weights = weights / np.maximum(mass, 1e-9)
     for halved in range(_HALVINGS + 1):
+        weights /= 2 if halved else 1
         means, left = np.zeros((len(units), 2)), np.zeros(len(units))
-        for number, (unit, words) in enumerate(zip(units, said, strict=True)):
-            v = shared[unit.law]
-            if not v > 0:
-                continue
-            tau = min(len(unit.places), max(unit.seconds, 1.0) / ONE_IN_S) / max(mass[number], 1e-9) / 2**halved
-            reach = len(words) // 2
-            steps = [np.arange(-reach, reach + 1) * size for size in sizes]
-            log = tau * words - (steps[0][:, None] ** 2 + steps[1][None, :] ** 2) / (2 * v)
-            weight = np.exp(log - log.max())
-            weight /= weight.sum()
-            sides = weight.sum(axis=1), weight.sum(axis=0)
-            means[number] = [side @ step for side, step in zip(sides, steps, strict=True)]
-            squares = sum(side @ step**2 for side, step in zip(sides, steps, strict=True))
-            left[number] = (squares - float(means[number] @ means[number])) / 2
-        v_of = np.array([shared[law] for law in of_law])
+        for number, words in enumerate(said):
+            if v_of[number] > 0:
+                means[number], left[number] = _shift(words, weights[number], v_of[number], sizes)
         told = float(np.sum(means**2) / 2 / v_of.sum())
         if told + left.sum() / v_of.sum() <= _TOO_FAR:
             break
-    per_law = [
-        float(np.average(left[of_law == law], weights=mass[of_law == law] + 1e-12)) if (of_law == law).any() else 0.0
-        for law in range(len(shared))
-    ]
-    return means / sizes, per_law, min(told, 1.0)
+    per_law = np.bincount(of_law, mass * left, len(shared)) / np.maximum(np.bincount(of_law, mass, len(shared)), 1e-300)
+    return means / sizes, list(per_law), min(told, 1.0), weights
 
 
-def _said(unit: Unit, seen: FloatArray, reach: int) -> FloatArray:
+def _shift(words: FloatArray, tau: float, v: float, sizes: FloatArray) -> tuple[FloatArray, float]:
+    """Mean (metres) and variance along an axis of the shift of a release, by the ``words`` of its points."""
+    reach = len(words) // 2
+    steps = [np.arange(-reach, reach + 1) * size for size in sizes]
+    log = tau * words - (steps[0][:, None] ** 2 + steps[1][None, :] ** 2) / (2 * v)
+    weight = np.exp(log - log.max())
+    weight /= weight.sum()
+    sides = weight.sum(axis=1), weight.sum(axis=0)
+    mean = np.array([side @ step for side, step in zip(sides, steps, strict=True)])
+    squares = sum(side @ step**2 for side, step in zip(sides, steps, strict=True))
+    return mean, float(squares - mean @ mean) / 2
+
+
+def _said(places: FloatArray, mass: FloatArray, seen: FloatArray, reach: int) -> FloatArray:
     columns = seen.shape[1] + 2 * reach
-    row, column = (np.floor(unit.places[:, axis]).astype(np.int64) + reach for axis in (0, 1))
+    row, column = (np.floor(places[:, axis]).astype(np.int64) + reach for axis in (0, 1))
     inside = (row >= 0) & (row < seen.shape[0] + 2 * reach) & (column >= 0) & (column < columns)
     cells, first = np.unique(row[inside] * columns + column[inside], return_inverse=True)
-    mass = np.bincount(first, weights=unit.mass[inside]).astype(np.float64)
-    return overlaps(cells // columns - reach, cells % columns - reach, mass, seen, reach)
+    summed = np.bincount(first, weights=mass[inside]).astype(np.float64)
+    return overlaps(cells // columns - reach, cells % columns - reach, summed, seen, reach)
 
 
 def _left(law: NoiseLaw, shared_m2: float, unknown_m2: float) -> NoiseLaw:
