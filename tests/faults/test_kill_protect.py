@@ -61,11 +61,13 @@ def test_no_kill_at_a_random_moment_leaves_a_release_without_its_own_certificate
     _protect(folder)
     lasts = time.monotonic() - begun
     chance, hits = random.Random(4), 0
-    for number in range(KILLS):
+    for number in range(10 * KILLS):  # how many of them come too late depends on what else the machine does
         if number % 2:  # every other time the release is replaced, else it is new
             _fresh(folder)
         hits += killed_after(chance.uniform(0.0, lasts), lambda: _protect(folder))
         _holds(folder)
+        if number + 1 >= KILLS and hits >= KILLS // 4:
+            break
     assert hits >= KILLS // 4
     _protect(folder)
     assert _holds(folder)

@@ -130,7 +130,7 @@ class CollectorProcess:
         self.process: subprocess.Popen[bytes] | None = None
         self.visitor = Visitor(base_url=self.url, timeout=60)
 
-    def start(self, *, within_s: float = 60.0) -> CollectorProcess:
+    def start(self, *, within_s: float = 120.0) -> CollectorProcess:
         """Start and wait until it is ready."""
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
@@ -160,7 +160,7 @@ class CollectorProcess:
         assert self.process is not None
         began = time.monotonic()
         self.process.send_signal(signal.SIGTERM)
-        self.process.wait(timeout=15)
+        self.process.wait(timeout=60)
         return time.monotonic() - began
 
     def close(self) -> None:

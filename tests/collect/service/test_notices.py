@@ -87,7 +87,7 @@ def receiver() -> Iterator[Receiver]:
     found.server.server_close()
 
 
-def until(true: Any, within_s: float = 10.0) -> None:
+def until(true: Any, within_s: float = 120.0) -> None:
     deadline = time.monotonic() + within_s
     while time.monotonic() < deadline:
         if true():

@@ -103,7 +103,9 @@ def test_sigterm_under_load_stops_within_ten_seconds_with_nothing_lost(
     threads = [threading.Thread(target=load) for _ in range(8)]
     for thread in threads:
         thread.start()
-    time.sleep(2)
+    begun = time.monotonic()
+    while statuses.count(200) < 50 and time.monotonic() < begun + 60:
+        time.sleep(0.01)
     took_s = collector.terminate()
     stop.set()
     for thread in threads:
@@ -212,7 +214,7 @@ def test_two_workers_share_one_database_and_close_a_full_cycle_once(tmp_path: Pa
         with ThreadPoolExecutor(8) as threads:
             statuses = list(threads.map(lambda k: send_one(running.url, version, k % 36), range(60)))
         assert statuses.count(200) == 60
-        deadline = time.monotonic() + 40
+        deadline = time.monotonic() + 120
         while time.monotonic() < deadline:
             # The next cycle opens at once; its estimate follows.
             if httpx.get(f"{running.url}/api/v1/campaigns/town/cycles").json()["history"]:

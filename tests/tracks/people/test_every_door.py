@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import json
 import time
 import warnings
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -73,27 +73,35 @@ def by_call(act: Callable[[], dict]) -> tuple[dict, list[str]]:
 
 def through(door: str, table: pa.Table, at: Path) -> tuple[dict, list[str]]:
     """The noise's certificate and what is said of companions."""
+    return way_through(door, table, at)()
+
+
+def way_through(door: str, table: pa.Table, at: Path) -> Callable[[], tuple[dict, list[str]]]:
+    """The same, not gone yet: what is given is there."""
     if door == "folder":
         (at / "folder").mkdir()
         pq.write_table(table.slice(0, 200), at / "folder" / "a.parquet")
         pq.write_table(table.slice(200), at / "folder" / "b.parquet")
-        return by_command(at / "folder", at / "released")
+        return lambda: by_command(at / "folder", at / "released")
     if door in ("file", "csv"):
         path = at / ("people.parquet" if door == "file" else "people.csv")
         if door == "file":
             pq.write_table(table, path)
         else:
             table.to_pandas().to_csv(path, index=False)
-        return by_command(path, at / f"out{path.suffix}")
+        return lambda: by_command(path, at / f"out{path.suffix}")
     if door == "frame":
-        return by_call(lambda: sf.protect(table.to_pandas(), rng=3).certificate)
+        frame = table.to_pandas()
+        return lambda: by_call(lambda: sf.protect(frame, rng=3).certificate)
     if door == "table":
-        return by_call(lambda: protect_table(table, rng=3)[1])
-    buffer = io.BytesIO()
-    pq.write_table(table, buffer)
+        return lambda: by_call(lambda: protect_table(table, rng=3)[1])
     people = sf.read_traces(table)
-    done = protect_fleet(Plan(), people, rng=3)
-    return done.certificate, [done.group_words(done.worst_group())]
+
+    def fleet() -> tuple[dict, list[str]]:
+        done = protect_fleet(Plan(), people, rng=3)
+        return done.certificate, [done.group_words(done.worst_group())]
+
+    return fleet
 
 
 def test_every_door_promises_the_same_and_warns_of_the_same_companions(tmp_path: Path) -> None:
@@ -128,14 +136,15 @@ def test_the_worst_case_costs_about_the_same_at_every_door(tmp_path: Path) -> No
         }
     )
     through("frame", table.slice(0, 6000), tmp_path)  # compiled
-    spent = {}
-    for door in ("file", "frame", "table", "folder"):
-        (tmp_path / door).mkdir()
+    spent = dict.fromkeys(("file", "frame", "table", "folder"), np.inf)
+    for turn, door in product(range(3), tuple(spent)):  # what else the machine does is in one of three turns
+        (tmp_path / f"{door}{turn}").mkdir()
+        way = way_through(door, table, tmp_path / f"{door}{turn}")
         begun = time.process_time()
-        through(door, table, tmp_path / door)
-        spent[door] = time.process_time() - begun
+        way()
+        spent[door] = min(spent[door], time.process_time() - begun)
     assert max(spent.values()) < 15.0, spent
-    assert max(spent.values()) < 2.0 * min(spent.values()), spent  # 1.5 on a quiet machine
+    assert max(spent.values()) < 1.5 * min(spent.values()), spent
 
 
 def honest_draw(self: AdditiveNoise, times_s: np.ndarray, rng: object = None) -> np.ndarray:

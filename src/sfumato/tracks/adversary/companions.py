@@ -169,21 +169,27 @@ def worst_of(met: Meetings) -> WorstGroup:
     first, sizes = _runs(met.keys)
     crowd = _crowd(sizes)
     owners = met.owners
-    if owners.size and owners.max() >= 4 * owners.size:  # numbered over many parts
+    if owners.size and owners.max() >= owners.size:  # numbered over many parts
         owners = np.unique(owners, return_inverse=True)[1]
     people = int(owners.max(initial=0)) + 1
     one, other, group = _pairs(first, np.minimum(sizes, crowd))
-    slot = (met.keys >> (_SPACE_BITS + 1))[one]
+    slot = met.keys >> (_SPACE_BITS + 1)
+    slot -= slot.min(initial=0)
     pair = np.minimum(owners[one], owners[other]) * people + np.maximum(owners[one], owners[other])
-    order = np.lexsort((slot, pair))
-    one, other, group, slot, pair = (values[order] for values in (one, other, group, slot, pair))
+    met_at = pair * (int(slot.max(initial=0)) + 1) + slot[one]
+    order = np.argsort(met_at)  # several times as fast as by two numbers
+    pair = pair[order]
     begins, looks = _runs(pair)
-    if not begins.size:
+    slots = np.add.reduceat(_changes(met_at[order]).astype(np.int64), begins) if begins.size else begins
+    often = slots >= FEWEST_SLOTS  # few pairs are: the rest is about them
+    here = np.repeat(often, looks)
+    one, other, group = (values[order[here]] for values in (one, other, group))
+    slots, looks = slots[often], looks[often]
+    if not slots.size:
         return WorstGroup(1, 0.0, met.hours, met.of_people)
-    slots = np.add.reduceat((_changes(pair) | _changes(slot)).astype(np.int64), begins)
+    begins = np.cumsum(looks) - looks
     apart = met.places_m[one] - np.repeat(met.places_m[one[begins]], looks, axis=0)
-    moved = np.maximum.reduceat(np.hypot(apart[:, 0], apart[:, 1]), begins) >= MOVED_M
-    together = (slots >= FEWEST_SLOTS) & moved
+    together = np.maximum.reduceat(np.hypot(apart[:, 0], apart[:, 1]), begins) >= MOVED_M
     if not together.any():
         return WorstGroup(1, 0.0, met.hours, met.of_people)
     here = np.repeat(together, looks)

@@ -28,7 +28,7 @@ from sfumato.base.numbers.odds import (
 )
 from sfumato.base.units import format_length
 from sfumato.tracks.losses.exact_losses import MARKOV_POINTS, stated_grid
-from sfumato.tracks.noise.interface import NO_TURNING, AdditiveNoise, Card, Numbers, Plain, Stated, redrawn
+from sfumato.tracks.noise.interface import NO_TURNING, AdditiveNoise, Card, Numbers, Plain, Stated
 from sfumato.tracks.plan import MOST_NOISE_M, ODDS_DELTA, Target
 from sfumato.tracks.priors.kernels import Kernel
 
@@ -170,9 +170,6 @@ class GaussianNoise(AdditiveNoise):
             numerics=snapped_numerics(snap_m),
             simulation=simulation,
         )
-
-    def releases(self) -> Plain:
-        return redrawn(self.redraws)
 
     def headline(self, stated: Stated) -> str:
         """Two sentences: the odds, and where they stop."""

@@ -160,18 +160,6 @@ class Card:
     meaning: str
 
 
-def redrawn(redraws: int) -> Plain:
-    """The ``releases`` block of noise that is drawn anew for every release."""
-    held = "" if redraws == 1 else f", as one of {redraws}; the losses stated hold for all {redraws} together"
-    return {
-        "mode": "redrawn",
-        "redraws": redraws,
-        "loss_multiplier": redraws,
-        "meaning": f"This release's noise was drawn for it alone{held}. Every further release of the same person adds "
-        "as much again.",
-    }
-
-
 class TraceMechanism(ABC):
     """One way of making a trace that can be shared.
 
@@ -315,9 +303,16 @@ class TraceMechanism(ABC):
     def guarantee(self, stated: Stated, *, snap_m: float, simulation: bool) -> Guarantee:
         """The promise with its assumptions, what it covers, and what it does not."""
 
-    @abstractmethod
     def releases(self) -> Plain:
-        """Whether the noise continues (``mode``), and what further releases cost (``meaning``)."""
+        """Whether the noise continues (``mode``), and what further releases cost; here for noise that is redrawn."""
+        held = f", as one of {self.redraws}; the losses stated hold for all {self.redraws} together"
+        return {
+            "mode": "redrawn",
+            "redraws": self.redraws,
+            "loss_multiplier": self.redraws,
+            "meaning": f"This release's noise was drawn for it alone{held if self.redraws > 1 else ''}. Every further "
+            "release of the same person adds as much again.",
+        }
 
     @abstractmethod
     def headline(self, stated: Stated) -> str:

@@ -23,7 +23,7 @@ from sfumato.base.randomness import Random
 from sfumato.base.things.traces import Trace
 from sfumato.base.units import format_length
 from sfumato.tracks.noise.gaussian_noise import NOT_COVERED, STAYS_NOT_COVERED, no_protection
-from sfumato.tracks.noise.interface import AdditiveNoise, Card, MechanismTerms, Numbers, Plain, Stated, redrawn
+from sfumato.tracks.noise.interface import AdditiveNoise, Card, MechanismTerms, Numbers, Plain, Stated
 from sfumato.tracks.noise.plausibility import LaplaceRoughness, Roughness
 from sfumato.tracks.plan import Plan, Target
 from sfumato.tracks.priors.kernels import Kernel, White
@@ -145,9 +145,6 @@ class LaplaceNoise(AdditiveNoise):
             numerics=snapped_numerics(snap_m),
             simulation=simulation,
         )
-
-    def releases(self) -> Plain:
-        return redrawn(self.redraws)
 
     def headline(self, stated: Stated) -> str:
         if protects_nothing(stated.numbers.odds_per_point):

@@ -36,7 +36,6 @@ from sfumato.tracks.noise.interface import (
     MechanismTerms,
     Plain,
     Stated,
-    redrawn,
 )
 from sfumato.tracks.noise.multiscale.ladder import Ladder, balance_shares, sample_path, shipped_ladder
 from sfumato.tracks.noise.multiscale.universal_bound import UniversalBound, restart_multiplier, universal_bound
@@ -244,7 +243,7 @@ class MultiscaleNoise(SizedNoise, ContinuingNoise):
         longest = self.ladder.longest_s
         gap = GAP_LONGEST_SCALES * longest
         return {
-            **redrawn(self.redraws),
+            **SizedNoise.releases(self),
             "gap_s": gap,
             "gap_rule": f"Releases that lie at least {GAP_LONGEST_SCALES:g} longest length scales apart count as one "
             "for the worst_loss of a path around a known mean, up to a factor of "
