@@ -35,7 +35,10 @@ Originals = Sequence[tuple[str | None, Trace]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompareAsked:
-    """Which mechanisms at which sizes (RMS per coordinate), radii of zones and promised odds, against whom."""
+    """Which mechanisms at which sizes (RMS per coordinate), radii of zones and promised odds, against whom.
+
+    Releases keep the fields ``kept`` of the original at the times that they have in common with it.
+    """
 
     mechanisms: Sequence[str]
     attackers: Sequence[str]
@@ -46,6 +49,7 @@ class CompareAsked:
     maps: MapsAsked = MapsAsked()
     knows: Knows = Knows()
     seed: int = 0
+    kept: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +126,10 @@ def compare_mechanisms(
 def mechanism_row(people: Originals, one: Mechanism, kind: str, size: float, asked: CompareAsked) -> ComparedMechanism:
     """One row: everybody through one mechanism at one size, attacked, and asked what the original answers."""
     releases, certificate = _released(people, one, kind, size, asked.seed)
-    left = [(name, trace, release) for (name, trace), release in zip(people, releases, strict=True)]
+    left = [
+        (name, trace, release and keeping(release, trace, asked.kept))
+        for (name, trace), release in zip(people, releases, strict=True)
+    ]
     suite = attack_releases(
         left,
         SuiteAsked(asked.attackers, asked.knows, asked.within_m, certificate, asked.seed, before=False),
@@ -136,6 +143,16 @@ def mechanism_row(people: Originals, one: Mechanism, kind: str, size: float, ask
         suite.outcomes,
         _useful(left, asked.maps),
     )
+
+
+def keeping(release: Trace, original: Trace, names: Sequence[str]) -> Trace:
+    """The release with fields of the original at equal times, nan at others."""
+    there = [name for name in names if name in original.columns]
+    if not there:
+        return release
+    at = np.clip(np.searchsorted(original.times_s, release.times_s), 0, len(original) - 1)
+    same = original.times_s[at] == release.times_s
+    return replace(release, columns={name: np.where(same, original.columns[name][at], np.nan) for name in there})
 
 
 def _released(

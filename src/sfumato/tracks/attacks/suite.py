@@ -43,7 +43,7 @@ from sfumato.tracks.priors.kernels import Kernel
 
 WITHIN_M, RISK = 200.0, 0.05
 _TOLD, _CROWD_SEEN, _SAME_S, _NEAR_M = "--knows", "the releases of others", 300.0, 60_000.0
-_CROWD_EACH, _CROWD, _SHIFTS, _MOST_WAYS, _HEIGHTS = 80, 6000, 12, 400, 20_000
+_CROWD_EACH, _CROWD, _SHIFTS, _MOST_WAYS, _HEIGHTS, _FEWEST = 80, 6000, 12, 400, 20_000, 3
 Pairs = Iterable[tuple[str | None, Trace, Trace | ReleasedDigest | None]]
 
 
@@ -236,13 +236,9 @@ def _moments(people: Sequence[AttackedPerson], attacker: Attacker, asked: SuiteA
     reached: list[Finding | None] = []
     for after in (False, True) if asked.before else (True,):
         shares, errors, lucky = [], [], []
-        for one, guess in zip(people, guesses(people, attacker, asked, after=after), strict=True):
-            truth = one.at_after if after else one.before.path_m
-            if guess is None:
-                continue
-            known = ~np.isnan(truth[:, 0]) & ~_told(one, one.after if after else one.before, asked)
-            if not known.any():
-                continue
+        rows = _tried(people, guesses(people, attacker, asked, after=after), asked, after=after)
+        rows = rows if ":" in attacker.name else better_of_two(rows, within)  # one's own is told as it is
+        for _, _, guess, truth, known in rows:
             off = np.hypot(*(guess[known] - truth[known]).T)
             shares.append(float((off <= within).mean()))
             errors.append(float(np.sqrt(np.mean(off**2) / 2)))
@@ -254,6 +250,36 @@ def _moments(people: Sequence[AttackedPerson], attacker: Attacker, asked: SuiteA
     return Attempt(
         attacker.name, MOMENT_GOAL, within, reached[0] if asked.before else None, reached[-1], blind, note=note
     )
+
+
+Tried = tuple[int, FloatArray, FloatArray, FloatArray, BoolArray]  # whose; released, guessed, true; what counts
+
+
+def _tried(
+    people: Sequence[AttackedPerson], found: Sequence[FloatArray | None], asked: SuiteAsked, *, after: bool
+) -> list[Tried]:
+    """Of everybody of whom something was guessed and is known."""
+    rows = []
+    for number, (one, guess) in enumerate(zip(people, found, strict=True)):
+        seen, truth = one.after if after else one.before, one.at_after if after else one.before.path_m
+        if guess is not None and seen is not None:
+            known = ~np.isnan(truth[:, 0]) & ~_told(one, seen, asked)
+            rows += [(number, seen.path_m, guess, truth, known)] if known.any() else []
+    return rows
+
+
+def better_of_two(rows: Sequence[Tried], within_m: float) -> list[Tried]:
+    """A release is taken at its word where that found more of others: of every second person, not the one attacked."""
+    gains: tuple[list[float], list[float]] = [], []
+    for number, word, guess, truth, known in rows:
+        found = [_near(path[known], truth[known], within_m).mean() for path in (word, guess)]
+        gains[number % 2].append(float(found[0] - found[1]))
+    words = [len(half) >= _FEWEST and np.mean(half) > 0 for half in gains]
+    return [(row[0], row[1], row[1] if words[1 - row[0] % 2] else row[2], *row[3:]) for row in rows]
+
+
+def _near(guess: FloatArray, truth: FloatArray, within_m: float) -> BoolArray:
+    return np.asarray(np.hypot(*(guess - truth).T) <= within_m)
 
 
 def _told(one: AttackedPerson, seen: SeenTrack | None, asked: SuiteAsked) -> BoolArray:

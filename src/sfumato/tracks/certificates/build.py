@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -66,13 +66,18 @@ class Released:
 
     def digest(self) -> str:
         """SHA-256 over ids, milliseconds and 1e-7 degrees: the same for every file format."""
-        digest = hashlib.sha256(b"sfumato release 1\0")
-        for person, times, lat, lon in zip(self.people, self.times_s, self.lat_deg, self.lon_deg, strict=True):
-            digest.update(json.dumps([person, len(times)]).encode())
-            digest.update(np.rint(np.asarray(times) * 1000.0).astype("<i8").tobytes())
-            digest.update(np.rint(np.asarray(lat) * 1e7).astype("<i8").tobytes())
-            digest.update(np.rint(np.asarray(lon) * 1e7).astype("<i8").tobytes())
-        return digest.hexdigest()
+        return content_digest(zip(self.people, self.times_s, self.lat_deg, self.lon_deg, strict=True))
+
+
+def content_digest(people: Iterable[tuple[str | None, FloatArray, FloatArray, FloatArray]]) -> str:
+    """:meth:`Released.digest` of ids, times (s) and degrees, one person after another."""
+    digest = hashlib.sha256(b"sfumato release 1\0")
+    for person, times, lat, lon in people:
+        digest.update(json.dumps([person, len(times)]).encode())
+        digest.update(np.rint(np.asarray(times) * 1000.0).astype("<i8").tobytes())
+        digest.update(np.rint(np.asarray(lat) * 1e7).astype("<i8").tobytes())
+        digest.update(np.rint(np.asarray(lon) * 1e7).astype("<i8").tobytes())
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

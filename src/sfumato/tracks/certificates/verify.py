@@ -245,13 +245,7 @@ def _checked_signer(document: Written, signer: str | Path | None) -> str | None:
 
 def check_belongs(document: Written, release: Trace) -> None:
     """Refuse a certificate that was changed, or that speaks about another release than this one."""
-    _check_seal(document)
-    recorded = document.get("release")
-    found = recorded.get("content_sha256") if isinstance(recorded, Mapping) else None
-    if released_of([(None, release)]).digest() != found:
-        raise VerificationFailed(
-            "The certificate belongs to another release: positions or times differ.", "Give the release's own."
-        )
+    check_whole(document, released_of([(None, release)]).digest())
 
 
 def open_release(
@@ -266,12 +260,19 @@ def open_release(
     """
     document = read_certificate(source)
     _check_seal(document)
-    recorded, people = document.get("release"), people_of(release, document, format=format)
-    if not isinstance(recorded, dict) or released_of(people).digest() != recorded.get("content_sha256"):
+    people = people_of(release, document, format=format)
+    check_whole(document, released_of(people).digest())
+    return terms_of(document), people
+
+
+def check_whole(document: Written, content_sha256: str) -> None:
+    """Refuse a certificate that was changed, or that is of another release than the one with this digest."""
+    _check_seal(document)
+    recorded = document.get("release")
+    if not isinstance(recorded, dict) or content_sha256 != recorded.get("content_sha256"):
         raise VerificationFailed(
             "The certificate is not this release's: positions or times differ.", "Give the certificate it came with."
         )
-    return terms_of(document), people
 
 
 def people_of(

@@ -102,9 +102,14 @@ def read_points(
     keep: Iterable[str] = (),
     keep_if_there: bool = False,
     one_person: bool = False,
+    small: bool = False,
 ) -> PointTable:
-    """The rows of a table's file (CSV, Parquet), whoever they belong to. See :func:`read_trace`."""
-    rows: PointTable = _read(source, format, Reading.of(zone, columns, keep, keep_if_there, one_person), "rows")
+    """The rows of a table's file (CSV, Parquet), whoever they belong to, held ``small`` or as they are.
+
+    See :func:`read_trace`.
+    """
+    how = "small_rows" if small else "rows"
+    rows: PointTable = _read(source, format, Reading.of(zone, columns, keep, keep_if_there, one_person), how)
     return rows
 
 

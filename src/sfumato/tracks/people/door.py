@@ -11,7 +11,7 @@ the same :func:`~sfumato.tracks.people.engine.protect_rows`. One track is one pe
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar, Unpack, overload
@@ -224,15 +224,16 @@ class PeopleRead:
         format: str | None = None,
         keep: Sequence[str] = (),
         keep_if_there: bool = False,
+        small: bool = False,
     ) -> PeopleRead:
-        """Read a file; a table with an id column may hold several people."""
+        """Read a file; a table with an id column may hold several people, ``small`` where they are taken one by one."""
         asked: dict[str, object] = {"format": format, "zone": reading.zone, "one_person": reading.one_person}
         asked |= {"keep": keep, "keep_if_there": keep_if_there}
         if not (format_named(format) if format else format_of(source)).people:
             trace = read_trace(source, columns=reading.columns, **asked)  # type: ignore[arg-type]
             return cls(reading, (*trace.columns, *trace.texts), (None, trace))
         columns = columns_by_person(column_names(source), reading.columns, one_person=reading.one_person) or None
-        found = read_points(source, columns=columns, **asked)  # type: ignore[arg-type]
+        found = read_points(source, columns=columns, small=small, **asked)  # type: ignore[arg-type]
         reading = replace(reading, columns=columns)
         person = reading.layout_of(found.table).person
         if person is not None and len(found.table.column(person).unique().drop_null()) > 1:
@@ -272,3 +273,15 @@ def read_people(
         return [found.track]
     assert found.points is not None
     return [(person or None, trace) for person, trace in found.points.traces()]
+
+
+def people_one_by_one(
+    source: Path, reading: TableReading, *, keep_if_there: Sequence[str] = ()
+) -> tuple[list[str | None], Iterator[tuple[str | None, Trace]]]:
+    """Who is in a file, and their tracks, each made when it is asked for: a large table is held once, and small."""
+    found = PeopleRead.of(source, reading, keep=keep_if_there, keep_if_there=True, small=True)
+    if found.track is not None:
+        return [found.track[0]], iter([found.track])
+    assert found.points is not None
+    whose, traces = found.points.one_by_one()
+    return [person or None for person in whose], ((person or None, trace) for person, trace in traces)

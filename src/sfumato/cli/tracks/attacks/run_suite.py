@@ -8,6 +8,7 @@ from pathlib import Path
 
 import typer
 
+from sfumato.base.arrays import FloatArray
 from sfumato.base.errors import InputError, VerificationFailed
 from sfumato.base.files import write_text
 from sfumato.base.progress import progress
@@ -19,12 +20,13 @@ from sfumato.tracks.attacks.knows import Knows
 from sfumato.tracks.attacks.outcomes import Attempt, Limit, Suite, attackers_named
 from sfumato.tracks.attacks.suite import SuiteAsked, attack_releases
 from sfumato.tracks.attacks.truths import KEPT, ReleasedDigest
+from sfumato.tracks.certificates.build import content_digest, milliseconds_as_s
 from sfumato.tracks.certificates.person_ids import renamed_people
-from sfumato.tracks.certificates.verify import id_column, open_release, read_certificate
+from sfumato.tracks.certificates.verify import check_whole, id_column, open_release, read_certificate
 from sfumato.tracks.io import SourceReading, read_trace
 from sfumato.tracks.io.archive import members, only_track
 from sfumato.tracks.io.formats import format_of, is_archive
-from sfumato.tracks.people.door import read_people
+from sfumato.tracks.people.door import people_one_by_one, read_people
 from sfumato.tracks.people.layout import TableReading
 
 Named = dict[str | None, Trace]
@@ -95,23 +97,39 @@ def _pairs(
 ) -> tuple[int, Iterator[tuple[str | None, Trace, ReleasedDigest | None]]]:
     """How many people, and everybody's original beside what attackers see of the release, which is not held longer."""
     if document is None or release.is_dir():
-        people = list(people_in([release], SourceReading(keep=KEPT)).items())
+        seen = dict(_digests(each_in([release], SourceReading(keep=KEPT))[1]))
+    elif document.get("people") == 1 or not format_of(release).people:
+        seen = dict(_digests(iter(_with_kept(open_release(document, release)[1], release, document))))
     else:
-        people = _with_kept(open_release(document, release)[1], release, document)
-    people = renamed_people(people, release, given=True)
-    seen: dict[str | None, ReleasedDigest] = {}
-    while people:
-        name, trace = people.pop()
-        seen[name] = ReleasedDigest.of(trace)
-    first = people_in(originals, replace(reading, keep=KEPT))
-    if len(first) == len(seen) == 1:
-        return 1, iter([(None, next(iter(first.values())), next(iter(seen.values())))])
-    if not set(seen) <= set(first):
+        seen = _checked_digests(release, document)
+    seen = dict(renamed_people(list(seen.items()), release, given=True))
+    names, first = each_in(originals, replace(reading, keep=KEPT))
+    if len(names) == len(seen) == 1:
+        return 1, ((None, trace, next(iter(seen.values()))) for _, trace in first)
+    if not set(seen) <= set(names):
         raise InputError(
-            f"The original names {len(first)} people, the release {len(seen)}, and not the same.",
+            f"The original names {len(names)} people, the release {len(seen)}, and not the same.",
             "Name the columns of people alike (--column id=...), or give the private list of ids beside the release.",
         )
-    return len(first), ((name, first.pop(name), seen.get(name)) for name in list(first))
+    return len(names), ((name, trace, seen.get(name)) for name, trace in first)
+
+
+def _digests(people: Iterator[tuple[str | None, Trace]]) -> Iterator[tuple[str | None, ReleasedDigest]]:
+    """What attackers see, person after person, none of whom is held longer."""
+    return ((name, ReleasedDigest.of(trace)) for name, trace in people)
+
+
+def _checked_digests(release: Path, document: Mapping[str, object]) -> dict[str | None, ReleasedDigest]:
+    """The same of a table whose certificate must be its own, read once."""
+    seen: dict[str | None, ReleasedDigest] = {}
+
+    def shown() -> Iterator[tuple[str | None, FloatArray, FloatArray, FloatArray]]:
+        for name, trace in each_in([release], SourceReading(columns=id_column(document.get("ids")), keep=KEPT))[1]:
+            seen[name] = ReleasedDigest.of(trace)
+            yield name, milliseconds_as_s(trace.times_s), trace.lat_deg, trace.lon_deg
+
+    check_whole(document, content_digest(shown()))
+    return seen
 
 
 def _with_kept(
@@ -126,6 +144,15 @@ def _with_kept(
         (name, more if more.columns and len(more) == len(one) else one)
         for (name, one), (_, more) in zip(people, fuller, strict=True)
     ]
+
+
+def each_in(sources: list[Path], reading: SourceReading) -> tuple[list[str | None], Iterator[tuple[str | None, Trace]]]:
+    """Who is in files, and their tracks one by one; the rows of one table are not held as tracks all at once."""
+    if len(sources) == 1 and not is_archive(sources) and format_of(sources[0]).people:
+        table = TableReading(reading.columns, reading.zone, reading.one_person)
+        return people_one_by_one(sources[0], table, keep_if_there=reading.keep)
+    found = people_in(sources, reading)
+    return list(found), ((name, found.pop(name)) for name in list(found))
 
 
 def people_in(sources: list[Path], reading: SourceReading) -> Named:

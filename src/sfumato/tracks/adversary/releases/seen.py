@@ -190,8 +190,8 @@ def digest(
     _, which, looks = np.unique(times_s, return_inverse=True, return_counts=True)
     sums = np.column_stack([np.bincount(which, weights=column) for column in positions_m.T])
     return SeenTrack(
-        times_s=times_s[first],
-        path_m=positions_m[first],
+        times_s=times_s[first].copy(),  # a view would hold the whole track
+        path_m=positions_m[first].copy(),
         mean_m=(sums / looks[:, None])[which[first]],
         looks=looks[which[first]],
         ride=number[first].astype(np.int64),
@@ -204,7 +204,7 @@ def digest(
         shapes=np.array(shapes).reshape(-1, SHAPE, 3),
         shape_s=np.array([times_s[long[k].start] for k in evenly(len(long), MOST_RIDES)], dtype=np.float64),
         east_s=lon_deg / 360.0 * _DAY_S,
-        kept={name: values[first] for name, values in kept.items()},
+        kept={name: values[first].copy() for name, values in kept.items()},
     )
 
 

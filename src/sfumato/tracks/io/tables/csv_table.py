@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,8 +15,8 @@ from sfumato.base.errors import InputError
 from sfumato.base.things.frames import decimal_texts
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.io.draft import Reading, looks_like_position
-from sfumato.tracks.io.tables.columns import find_roles
-from sfumato.tracks.io.tables.point_table import PointTable
+from sfumato.tracks.io.tables.columns import Roles, find_roles
+from sfumato.tracks.io.tables.point_table import PointTable, with_small_ids
 from sfumato.tracks.io.times import format_times
 
 _DELIMITERS = ",;\t|"
@@ -29,9 +30,22 @@ def read(path: Path, reading: Reading) -> list[tuple[str, Trace]]:
 
 def rows(path: Path, reading: Reading) -> PointTable:
     """Points by row, after a header with the columns' names; lines that start with # are skipped before it."""
+    return _rows(path, reading, small=False)
+
+
+def small_rows(path: Path, reading: Reading) -> PointTable:
+    """The same, read piece by piece with ids of four bytes and positions as numbers, where they are plain ones."""
+    try:
+        return _rows(path, reading, small=True)
+    except pa.ArrowInvalid:
+        return rows(path, reading)
+
+
+def _rows(path: Path, reading: Reading, *, small: bool) -> PointTable:
     encoding, skipped, delimiter, names = _header(path)
     roles = find_roles(names, reading)
     wanted = names if roles.names_nobody(reading) else roles.needed  # any column may tell people apart
+    small = small and wanted is not names and "id" in roles.by_role
     damaged: list[None] = []
 
     def left_out(row: arrow_csv.InvalidRow) -> str:
@@ -39,7 +53,8 @@ def rows(path: Path, reading: Reading) -> PointTable:
         return "skip"
 
     try:
-        table = arrow_csv.read_csv(
+        read = partial(
+            arrow_csv.open_csv if small else arrow_csv.read_csv,
             path,
             read_options=arrow_csv.ReadOptions(encoding=encoding, skip_rows=skipped),
             parse_options=arrow_csv.ParseOptions(
@@ -48,13 +63,16 @@ def rows(path: Path, reading: Reading) -> PointTable:
             # As texts: what looks like a date or a number is read by the same code as in every other format.
             convert_options=arrow_csv.ConvertOptions(
                 include_columns=wanted,
-                column_types={name: pa.string() for name in wanted},
+                column_types={name: pa.string() for name in wanted} | (_numbers(roles) if small else {}),
                 strings_can_be_null=True,
                 quoted_strings_can_be_null=True,
                 null_values=["", "NULL", "null", "NA"],
             ),
         )
-    except (pa.ArrowException, OSError, UnicodeError):
+        table = with_small_ids(read(), roles.by_role["id"]) if small else read()
+    except (pa.ArrowException, OSError, UnicodeError) as error:
+        if small and isinstance(error, pa.ArrowInvalid):
+            raise
         # The library's message would repeat the row.
         raise InputError(
             "The CSV file cannot be read as rows of text.", "It may be cut off or damaged; export it again."
@@ -73,6 +91,10 @@ def rows(path: Path, reading: Reading) -> PointTable:
         raise InputError("Quotation marks of the CSV file enclose whole rows.", "Repair or remove the stray ones.")
     left = {"rows with too few or too many fields": len(damaged)} if damaged else None
     return PointTable(table, reading, roles, left or {})
+
+
+def _numbers(roles: Roles) -> dict[str, pa.DataType]:
+    return {roles.by_role[role]: pa.float64() for role in ("lat", "lon") if role in roles.by_role}
 
 
 def _cut_off(path: Path, encoding: str, delimiter: str, fields: int) -> bool:

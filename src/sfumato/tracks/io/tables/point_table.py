@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -16,12 +17,13 @@ import pyarrow.parquet as pq
 from sfumato.base.arrays import IntArray
 from sfumato.base.errors import InputError
 from sfumato.base.things.traces import Trace
-from sfumato.tracks.io.draft import KNOWN, Reading, plain, unusable_points
+from sfumato.tracks.io.draft import KNOWN, Reading, plain, point_faults, refuse_mostly_unusable, unusable_points
 from sfumato.tracks.io.formats import output_format
 from sfumato.tracks.io.tables.columns import Roles, column_floats, empties_of, positions_of, roles_of, times_of
 from sfumato.tracks.io.telltale import refuse_positions, refuse_undeclared_people
 
 _KNOT_M_S = 1852.0 / 3600.0
+SMALL_IDS = pa.dictionary(pa.int32(), pa.string())  # of a table that is held small
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,13 +39,42 @@ class PointTable:
         """One trace, or one for every person."""
         return from_arrow(self.table, self.reading, roles=self.roles, skipped=self.skipped)
 
+    def one_by_one(self) -> tuple[list[str], Iterator[tuple[str, Trace]]]:
+        """Who is in it, and their traces, each made when it is asked for: all of them together fill three tables."""
+        named = "id" in self.reading.columns
+        whose, parts = _groups(self.table, self.roles, named=named, one_person=self.reading.one_person)
+        return whose, iter(self.traces()) if len(whose) == 1 else self._each(whose, parts)
+
+    def _each(self, whose: Sequence[str], parts: list[slice | IntArray]) -> Iterator[tuple[str, Trace]]:
+        bare = self.table.drop_columns([self.roles.by_role["id"]])
+        known = {role: name for role, name in self.roles.by_role.items() if role != "id"}
+        columns = {role: name for role, name in self.reading.columns.items() if role != "id"}
+        reading, roles = replace(self.reading, columns=columns, one_person=True), replace(self.roles, by_role=known)
+        left_out, lost = Counter(self.skipped), Counter[str]()
+        for person, rows in zip(whose, parts, strict=True):
+            part = bare[rows] if isinstance(rows, slice) else bare.take(pa.array(rows))
+            for _, trace in from_arrow(part, reading, roles=roles, skipped=left_out, whole=False):
+                lost.update(trace.skipped)
+                left_out = Counter()
+                yield person, trace
+                break
+            else:
+                left_out["points of people of whom none can be used"] += part.num_rows
+        refuse_mostly_unusable(lost + left_out, bare.num_rows + sum(self.skipped.values()))
+
 
 def from_arrow(
-    table: pa.Table, reading: Reading, *, roles: Roles | None = None, skipped: Mapping[str, int] | None = None
+    table: pa.Table,
+    reading: Reading,
+    *,
+    roles: Roles | None = None,
+    skipped: Mapping[str, int] | None = None,
+    whole: bool = True,
 ) -> list[tuple[str, Trace]]:
     """The traces of a table of points: one, or one per value of its id column.
 
-    Rows that cannot be used are left out and counted; ``skipped`` are those that never came to be rows.
+    Rows that cannot be used are left out and counted; ``skipped`` are those that never came to be rows. A table of
+    which most cannot be used is refused where it is the ``whole``; else nobody may be left.
     """
     if roles is None:
         roles = roles_of(table.schema, reading)
@@ -54,7 +85,8 @@ def from_arrow(
     try:
         lat, lon, missing = positions_of(table, roles)
         times = times_of(table, roles, reading)
-        unusable = unusable_points(lat, lon, times, missing, empties_of(table.column(roles.by_role["time"])))
+        faults = unusable_points if whole else point_faults
+        unusable = faults(lat, lon, times, missing, empties_of(table.column(roles.by_role["time"])))
         keep = {word: column_floats(table.column(name), name) for word, name in roles.keep.items()}
         if plain(roles.by_role["time"]) == "fixtime" and "speed" in keep:
             keep["speed"] = keep["speed"] * _KNOT_M_S  # Traccar's
@@ -90,7 +122,7 @@ def from_arrow(
             raise
         traces.append((identity, trace))
         left_out = Counter()
-    if left_out:  # of people who have nobody after them
+    if left_out and traces:  # of people who have nobody after them
         identity, trace = traces[-1]
         traces[-1] = (identity, replace(trace, skipped=left_out + Counter(trace.skipped)))
     return traces
@@ -106,8 +138,18 @@ def _segments(table: pa.Table, roles: Roles) -> IntArray | None:
 
 def _codes(encoded: pa.ChunkedArray | pa.DictionaryArray) -> IntArray:
     array = encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
-    codes: IntArray = array.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    codes: IntArray = array.indices.fill_null(-1).to_numpy(zero_copy_only=False)  # of four bytes
     return codes
+
+
+def _small_codes(column: pa.ChunkedArray) -> tuple[IntArray, list[str]]:
+    """A number for every row by first appearance (-1: no id), and what the numbers stand for."""
+    numbers: dict[str, int] = {}
+    parts = []
+    for chunk in column.chunks:
+        own = [numbers.setdefault(label, len(numbers)) for label in chunk.dictionary.to_pylist()]
+        parts.append(np.array([*own, -1], dtype=np.int32)[chunk.indices.fill_null(-1).to_numpy()])
+    return np.concatenate(parts), list(numbers)
 
 
 def _renumbered(codes: IntArray) -> IntArray:
@@ -124,20 +166,39 @@ def _groups(
     if "id" not in roles.by_role or one_person:
         return [""], [slice(None)]
     column = table.column(roles.by_role["id"])
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    encoded = column.combine_chunks().dictionary_encode()
-    codes = _codes(encoded)
-    array = encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
-    labels = [str(label) for label in array.dictionary.to_pylist()]
+    if column.type == SMALL_IDS:
+        codes, labels = _small_codes(column)
+    else:
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        encoded = column.combine_chunks().dictionary_encode()
+        codes = _codes(encoded)
+        array = encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
+        labels = [str(label) for label in array.dictionary.to_pylist()]
     if not named and plain(roles.by_role["id"]) in ("id", "uid", "tid") and len(labels) == rows > 1:
         return [""], [slice(None)]  # a number per row is no trace's name
     if len(labels) <= 1:
         return labels or [""], [slice(None)]
+    if codes[0] == 0 and (codes[1:] >= codes[:-1]).all():  # person after person
+        starts = [0, *(np.flatnonzero(codes[1:] != codes[:-1]) + 1), rows]
+        return labels, [slice(int(a), int(b)) for a, b in pairwise(starts)]
     order = np.argsort(codes, kind="stable")
     edges = np.flatnonzero(np.diff(codes[order])) + 1
     places = np.split(order, edges)
     return [labels[codes[part[0]]] if codes[part[0]] >= 0 else "none" for part in places], list(places)
+
+
+def with_small_ids(pieces: Iterable[pa.RecordBatch], column: str) -> pa.Table:
+    """A table read piece by piece, the ids of which take four bytes each."""
+    pa.default_memory_pool().release_unused()  # else it comes on top of a table before it
+    parts = []
+    for piece in pieces:
+        ids = piece.column(column)
+        ids = (ids.dictionary_decode() if pa.types.is_dictionary(ids.type) else ids).dictionary_encode()
+        names = pa.array([str(label) for label in ids.dictionary.to_pylist()], pa.string())
+        small = pa.DictionaryArray.from_arrays(ids.indices.cast(pa.int32()), names)
+        parts.append(pa.Table.from_batches([piece]).set_column(piece.schema.get_field_index(column), column, small))
+    return pa.concat_tables(parts)
 
 
 def fleet_table(people: Sequence[tuple[str, Trace]]) -> pa.Table:

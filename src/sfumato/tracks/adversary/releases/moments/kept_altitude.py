@@ -5,7 +5,7 @@ likeliest). *Seen* at every look is where the release says, counted by what corr
 :mod:`~sfumato.tracks.adversary.releases.moments.roads`), and how high. A cell is as high as the six nearest points of
 other people on average, and that is off by what others differ at one place, 5 m at least, and by the usual slope times
 the distance to them. Looks that stay as high as each other are one look: an error of the map stays too. The guess is
-the posterior mean (forward and backward).
+the posterior mean (forward and backward), and between looks more than a minute apart the fitted smoothing.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from scipy.ndimage import gaussian_filter
 from scipy.spatial import cKDTree
 
 from sfumato.base.arrays import FloatArray, evenly
+from sfumato.tracks.adversary.releases.moments.likely_path import best_fit, between_looks
 from sfumato.tracks.adversary.releases.moments.roads import MOST_LOOKS, SPEEDS_M_S, looks_worth
 from sfumato.tracks.adversary.releases.seen import Knowledge, SeenTrack
 
 ELEVATION = "elevation"
 CELL_M, MOST_CELLS = 40.0, 25_000
-_LEAST_M, _FAR, _NEAREST, _STAY = 5.0, 4.0, 6, 0.3
+_LEAST_M, _FAR, _NEAREST, _STAY, _FAR_CELLS = 5.0, 4.0, 6, 0.3, 15.0
 
 
 def guess(seen: SeenTrack, told: Knowledge) -> FloatArray | None:
@@ -50,8 +51,8 @@ def guess(seen: SeenTrack, told: Knowledge) -> FloatArray | None:
             score -= 0.5 * count * wrong.reshape(score.shape)
         scores.append(np.exp(score - score.max()))
     found = _walked(np.array(scores), np.diff(t), cell) @ cells.reshape(-1, 2)
-    whole = np.column_stack([np.interp(times, t, column) for column in found.T])
-    return np.asarray(whole[back])
+    free = best_fit(seen, told)
+    return between_looks(times, t, found, (seen.path_m if free is None else free)[first])[back]
 
 
 def heights_of(map_m: FloatArray, where_m: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -106,6 +107,8 @@ def _forward(seen: FloatArray, steps: FloatArray) -> tuple[FloatArray, float]:
 
 
 def _moved(state: FloatArray, cells: float) -> FloatArray:
-    """Some stay; the others walk at random, so many cells on average in each direction."""
-    sd = float(np.clip(cells / np.sqrt(2.0), 0.3, 60.0))
+    """Some stay; the others walk at random, so many cells on average in each direction; far, and they are anywhere."""
+    sd = float(max(cells / np.sqrt(2.0), 0.3))
+    if sd > _FAR_CELLS:
+        return np.asarray(_STAY * state + (1.0 - _STAY) * state.mean())
     return np.asarray(_STAY * state + (1.0 - _STAY) * gaussian_filter(state, sd, mode="constant", truncate=3.0))

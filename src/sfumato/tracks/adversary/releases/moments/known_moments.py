@@ -11,7 +11,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from sfumato.base.arrays import FloatArray, evenly
-from sfumato.tracks.adversary.releases.moments.likely_path import likeliest_prior
+from sfumato.tracks.adversary.releases.moments.likely_path import best_fit, between_looks, likeliest_prior
 from sfumato.tracks.adversary.releases.seen import Knowledge, SeenTrack
 from sfumato.tracks.priors.kernels import Constant, Matern32
 
@@ -35,5 +35,5 @@ def guess(seen: SeenTrack, told: Knowledge) -> FloatArray | None:
     total += (1.0 + 1e-4 * noise.variance_m2) * np.eye(len(total))
     values = np.vstack([z - middle, truth - middle])
     mean = np.hstack([own, across])[: len(at)] @ cho_solve(cho_factor(total, lower=True), values) + middle
-    whole = np.column_stack([np.interp(times, times[at], column) for column in mean.T])
-    return np.asarray(whole[back])
+    free = best_fit(seen, told)
+    return between_looks(times, times[at], mean, (seen.path_m if free is None else free)[first])[back]

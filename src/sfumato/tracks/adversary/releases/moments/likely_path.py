@@ -23,7 +23,7 @@ from sfumato.tracks.priors.statespace import is_markov, markov_form, sorted_log_
 WIDE = Matern32(900.0, 4000.0)
 LENGTHS_S, SIZES = (30.0, 120.0, 480.0, 1800.0), (0.3, 1.0, 3.0)
 NOISE_S, NOISE_M = (30.0, 120.0, 480.0), (60.0, 150.0, 300.0, 700.0)
-_ANYWHERE_M, RUN = 1e5, 150
+_ANYWHERE_M, RUN, LOOKS_S = 1e5, 150, 60.0
 
 
 def population(seen: SeenTrack, told: Knowledge) -> FloatArray | None:
@@ -42,7 +42,7 @@ def unknown_law(seen: SeenTrack, told: Knowledge) -> FloatArray | None:
         return None
     rough = told.noise(seen)
     laws = [Matern12(length, size) + rough for length, size in product(NOISE_S, NOISE_M)]
-    fits = [(law, *_likeliest(seen, law)) for law in laws]
+    fits = [(law, *likeliest_fit(seen, law)) for law in laws]
     law, prior, _ = max(fits, key=lambda fit: fit[2])
     return posterior_path(seen, replace(told, law=law), prior)
 
@@ -61,13 +61,23 @@ def _smoothed(seen: SeenTrack, noise: Kernel, prior: Kernel) -> FloatArray | Non
     return np.asarray(belief.mean_m + around)
 
 
+def between_looks(times_s: FloatArray, looks_s: FloatArray, found_m: FloatArray, free_m: FloatArray) -> FloatArray:
+    """What was found at some moments, straight on between those a minute apart at most; elsewhere the free path."""
+    whole = np.column_stack([np.interp(times_s, looks_s, column) for column in found_m.T])
+    after = np.clip(np.searchsorted(looks_s, times_s), 1, max(len(looks_s) - 1, 1))
+    near = np.isin(times_s, looks_s)
+    if len(looks_s) > 1:
+        near |= looks_s[after] - looks_s[after - 1] <= LOOKS_S
+    return np.where(near[:, None], whole, free_m)
+
+
 def likeliest_prior(seen: SeenTrack, told: Knowledge) -> Kernel:
     """Of the grid, by three runs of the release; sizes are multiples of what these move beyond the noise."""
-    return _likeliest(seen, told.noise(seen))[0]
+    return likeliest_fit(seen, told.noise(seen))[0]
 
 
 @once
-def _likeliest(seen: SeenTrack, noise: Kernel) -> tuple[Kernel, float]:
+def likeliest_fit(seen: SeenTrack, noise: Kernel) -> tuple[Kernel, float]:
     """The prior, and how likely the release is under both."""
     times, first = np.unique(seen.times_s, return_index=True)
     if times.size < 3 or not is_markov(noise):

@@ -5,8 +5,9 @@ of the next pieces, rather straight on than round a corner and hardly ever back.
 tried, the likeliest is taken. *Seen* is every released position, Gaussian around the piece. Noise that is correlated in
 time would count too often: each look counts by what the n looks within a minute of it are worth together, 1ᵀR⁻¹1 / n
 with R their correlation. The guess is the posterior mean (forward and backward), which for this model no map matcher
-beats in mean square. Where five looks together are three times as far from it as noise puts them, one is on no known
-road, and the fitted smoothing is taken.
+beats in mean square. After a pause of more than sixty steps the walker may be anywhere. The fitted smoothing is taken
+of moments between looks that are more than a minute apart, and where five looks together are three times as far from
+the guess as noise puts them: there one is on no known road.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from scipy.spatial import cKDTree
 
 from sfumato.base.arrays import FloatArray, IntArray, evenly
 from sfumato.base.compiled import compile_loop
-from sfumato.tracks.adversary.releases.moments.likely_path import best_fit
+from sfumato.tracks.adversary.releases.moments.likely_path import best_fit, between_looks
 from sfumato.tracks.adversary.releases.seen import Knowledge, SeenTrack
 from sfumato.tracks.priors.kernels import Kernel
 
 PIECE_M, SPEEDS_M_S, MOST_LOOKS, MOST_PIECES = 40.0, (1.4, 5.0, 12.0), 120, 12_000
 STRAIGHT, BACK, LOST, MEMORY_S = 1.5, 0.01, 1e-3, 60.0
 _GO, _MOST_HOPS, _TRIED, _REACH_M, _LEAST = 0.5, 60, 60, 200.0, 1e-4
-_TOGETHER, _OFF_ROAD = 5, 3.0
+_TOGETHER, _OFF_ROAD, _ANYWHERE = 5, 3.0, -1
 
 
 Near = tuple[cKDTree, float]
@@ -64,7 +65,9 @@ class Roads:
         begins = np.stack(np.divmod(node, last[1] - first[1] + 1), axis=1) + first
         pairs = np.hstack([begins, begins + np.stack(np.divmod(turn, 3), axis=1) - 1])
         if near is not None:
-            some = near[0].query(piece_m * pairs[:, :2], distance_upper_bound=near[1])[0] <= near[1]
+            new = np.diff(node, prepend=-1) != 0  # steps are in the order of the nodes they begin at
+            close = near[0].query(piece_m * begins[new], distance_upper_bound=near[1])[0] <= near[1]
+            some = close[np.cumsum(new) - 1]
             pairs, taken = pairs[some], taken[some]
             if not len(pairs):
                 return None
@@ -131,10 +134,10 @@ def guess(seen: SeenTrack, told: Knowledge) -> FloatArray | None:
     at = evenly(times.size, MOST_LOOKS)
     looks = seen.path_m[first][at]
     found = match_roads(roads, times[at], looks, told.noise(seen))
-    whole = np.column_stack([np.interp(times, times[at], column) for column in found.T])[back]
     free = best_fit(seen, told)
     if free is None:
-        return np.asarray(whole)
+        return between_looks(times, times[at], found, seen.path_m[first])[back]
+    whole = between_looks(times, times[at], found, free[first])[back]
     misfit = ((looks - found) ** 2).sum(axis=1) / (2 * size**2)
     lost = np.interp(times, times[at], uniform_filter1d(misfit, _TOGETHER, mode="nearest"))[back] > _OFF_ROAD
     return np.where(lost[:, None], free, whole)
@@ -155,7 +158,7 @@ def match_roads(
     seen = np.exp(seen - most)
     ahead, back = roads.onward, roads.onward.T.tocsr()
     steps = [np.rint(speed * np.diff(times_s) / (roads.piece_m * _GO)) for speed in speeds_m_s]
-    tried = [np.clip(each, 1, _MOST_HOPS).astype(int) for each in steps]
+    tried = [np.where(each > _MOST_HOPS, _ANYWHERE, np.maximum(each, 1)).astype(int) for each in steps]
     walks = [_walked(ahead, seen[:_TRIED], each) for each in tried]
     best = int(np.argmax([score for _, score in walks]))
     hops, forward = tried[best], walks[best][0]
@@ -165,7 +168,9 @@ def match_roads(
         weight = forward[k] * after
         total = weight.sum()
         out[k] = weight @ roads.middles_m / total if total > 0 else looks_m[k]
-        if k:
+        if k and hops[k - 1] == _ANYWHERE:
+            after = np.ones_like(after)
+        elif k:
             after = _hop(back, after * seen[k], int(hops[k - 1]))
             after /= max(float(after.max()), 1e-300)
     return out
@@ -197,6 +202,8 @@ def _walked(
 
 def _hop(law: csr_matrix, state: FloatArray, hops: int) -> FloatArray:
     """So many hops; now and then one is lost, and anywhere: not every street is known. Rows say what follows."""
+    if hops == _ANYWHERE:
+        return np.full_like(state, state.mean())
     gone = _hopped(law.data, np.asarray(law.indices), np.asarray(law.indptr), state, hops, _LEAST * float(state.max()))
     return np.asarray((1.0 - LOST) * gone + LOST * state.mean())
 
