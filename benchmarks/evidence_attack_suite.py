@@ -6,10 +6,11 @@
 Reads ../shared/data. Every mechanism at 50, 150, 500 and 709 m RMS (zones by radius; those that promise odds also at
 5 : 1), every attacker, everybody's first 5,000 points, a workplace known to those who ask; two processes. Fields that
 were kept and the learned path (PyTorch) are attacked at 150 m RMS alone, of five mechanisms: the data have no speed and
-course, so they are those of the original's steps, and no altitude, so the land is made up (hills of 60 m, 3 m of error). ``--write`` renews
-docs/evidence/attack_matrix.csv, from which the pages of attackers are made; with ``--attackers`` their rows in the
-cells that were run, and no others. Rows are kept beside it as they come, so what is interrupted goes on where it was.
-Exits non-zero when a number that is asked for is missed, or an attacker reaches more than a certificate allows.
+course, so they are those of the original's steps, and no altitude, so the land is made up (hills of 60 m, 3 m of
+error). ``--write`` renews docs/evidence/attack_matrix.csv, from which the pages of attackers are made; with
+``--attackers`` their rows in the cells that were run, and no others. Rows are kept beside it as they come, so what is
+interrupted goes on where it was. Exits non-zero when a number that is asked for is missed, or an attacker reaches more
+than a certificate allows.
 """
 
 from __future__ import annotations

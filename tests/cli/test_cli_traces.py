@@ -17,6 +17,7 @@ from command import refused, run
 import sfumato.cli
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.io import read_trace, write_trace
+from sfumato.tracks.noise.prior_shaped import BEATEN
 
 PROTECT_FIELDS = {
     "points", "epsilon", "order", "radius_m", "mu", "odds_99", "delta_at_epsilon", "rms_noise_m", "mechanism",
@@ -152,7 +153,7 @@ def test_the_terminal_says_what_the_report_says(folder: Path, mechanism: str) ->
         assert "99 times in 100" not in out
         assert "per point" in out
     if mechanism in ("mixed", "prior-shaped"):
-        assert "Only if you move exactly like one prior (matern32" in out.splitlines()[1]
+        assert f"{BEATEN} Only if you move exactly like one prior (matern32" in out.splitlines()[1]
         assert "a place you stay at is not protected" in out
     if mechanism == "multiscale":
         assert "The same goes for one unknown place you stay at, in this release" in out

@@ -17,6 +17,7 @@ from sfumato.tracks.attacks.knows import Knows
 from sfumato.tracks.attacks.outcomes import Attempt
 from sfumato.tracks.attacks.practices.registry import MECHANISMS_COMPARED
 from sfumato.tracks.attacks.suite import SuiteAsked, attack_releases
+from sfumato.tracks.noise.prior_shaped import BEATEN
 
 PAGE = ROOT / "docs" / "evidence" / "attacks.md"
 
@@ -57,6 +58,10 @@ def test_the_matrix_of_real_people_says_what_the_page_says():
     assert len(bounded) > 100
     past = {row["mechanism"] for row in bounded if float(row["low"]) > float(row["allowed"])}
     assert past == {"prior-shaped"}
+    beaten = [row for row in bounded if (row["mechanism"], row["at"]) == ("prior-shaped", "150 m RMS")]
+    worst = max(beaten, key=lambda row: float(row["found"]) * (row["world"] == "geolife"))
+    assert f"found {100 * float(worst['found']):.0f} moments in 100" in BEATEN
+    assert f"allowed {100 * float(worst['allowed']):.0f}." in BEATEN
     found = {tuple(row[name] for name in ("world", "mechanism", "at", "attacker", "goal")): row for row in rows}
 
     def share(*cell: str) -> float:

@@ -12,6 +12,7 @@ from sfumato.base.numbers.odds import mu_at_odds, mu_of, odds_at
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.certificates.document import Certificate
 from sfumato.tracks.losses.gaussian_loss import basic_losses
+from sfumato.tracks.noise.prior_shaped import BEATEN
 from sfumato.tracks.people.door import protect
 
 GEOLIFE = ROOT.parent / "shared" / "data" / "geolife" / "geolife_first320s.parquet"
@@ -70,7 +71,7 @@ def test_a_stay_under_noise_shaped_by_a_prior_is_stated_with_its_odds() -> None:
     assert document["stay_loss"] == pytest.approx(np.linalg.solve(noise, np.ones(480)).sum(), rel=1e-6)
     assert document["stay_odds_99"] is None or document["stay_odds_99"] > 1e6
     said = Certificate.of(document).headline
-    assert said.startswith("Only if you move exactly like one prior")
+    assert said.startswith(f"{BEATEN} Only if you move exactly like one prior")
     assert "a place you stay at is not protected" in said
 
 

@@ -127,7 +127,7 @@ def mechanism_row(people: Originals, one: Mechanism, kind: str, size: float, ask
     """One row: everybody through one mechanism at one size, attacked, and asked what the original answers."""
     releases, certificate = _released(people, one, kind, size, asked.seed)
     left = [
-        (name, trace, release and keeping(release, trace, asked.kept))
+        (name, trace, release and with_fields_of(release, trace, asked.kept))
         for (name, trace), release in zip(people, releases, strict=True)
     ]
     suite = attack_releases(
@@ -145,7 +145,7 @@ def mechanism_row(people: Originals, one: Mechanism, kind: str, size: float, ask
     )
 
 
-def keeping(release: Trace, original: Trace, names: Sequence[str]) -> Trace:
+def with_fields_of(release: Trace, original: Trace, names: Sequence[str]) -> Trace:
     """The release with fields of the original at equal times, nan at others."""
     there = [name for name in names if name in original.columns]
     if not there:

@@ -123,12 +123,12 @@ def _checked_digests(release: Path, document: Mapping[str, object]) -> dict[str 
     """The same of a table whose certificate must be its own, read once."""
     seen: dict[str | None, ReleasedDigest] = {}
 
-    def shown() -> Iterator[tuple[str | None, FloatArray, FloatArray, FloatArray]]:
+    def digests() -> Iterator[tuple[str | None, FloatArray, FloatArray, FloatArray]]:
         for name, trace in each_in([release], SourceReading(columns=id_column(document.get("ids")), keep=KEPT))[1]:
             seen[name] = ReleasedDigest.of(trace)
             yield name, milliseconds_as_s(trace.times_s), trace.lat_deg, trace.lon_deg
 
-    check_whole(document, content_digest(shown()))
+    check_whole(document, content_digest(digests()))
     return seen
 
 

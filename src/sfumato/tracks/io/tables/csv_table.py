@@ -16,7 +16,7 @@ from sfumato.base.things.frames import decimal_texts
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.io.draft import Reading, looks_like_position
 from sfumato.tracks.io.tables.columns import Roles, find_roles
-from sfumato.tracks.io.tables.point_table import PointTable, with_small_ids
+from sfumato.tracks.io.tables.point_table import PointTable, held_small
 from sfumato.tracks.io.times import format_times
 
 _DELIMITERS = ",;\t|"
@@ -69,7 +69,7 @@ def _rows(path: Path, reading: Reading, *, small: bool) -> PointTable:
                 null_values=["", "NULL", "null", "NA"],
             ),
         )
-        table = with_small_ids(read(), roles.by_role["id"]) if small else read()
+        table = held_small(read(), roles) if small else read()
     except (pa.ArrowException, OSError, UnicodeError) as error:
         if small and isinstance(error, pa.ArrowInvalid):
             raise

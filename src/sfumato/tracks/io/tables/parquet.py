@@ -14,7 +14,7 @@ from sfumato.base.things.traces import Trace
 from sfumato.tracks.io.draft import Reading
 from sfumato.tracks.io.tables.columns import roles_of
 from sfumato.tracks.io.tables.kinds import as_arrow
-from sfumato.tracks.io.tables.point_table import PointTable, from_arrow, with_small_ids
+from sfumato.tracks.io.tables.point_table import PointTable, from_arrow, held_small
 from sfumato.tracks.io.tables.wkb import encode_points
 
 _ROWS_AT_ONCE, _BUFFER_BYTES = 1 << 17, 1 << 20
@@ -43,10 +43,12 @@ def _rows(path: Path, reading: Reading, *, small: bool) -> PointTable:
             wanted = None if roles.names_nobody(reading) else roles.needed
             if small and wanted and "id" in roles.by_role and file.metadata.num_rows:
                 pieces = file.iter_batches(_ROWS_AT_ONCE, columns=wanted, use_threads=False)
-                table = with_small_ids(pieces, roles.by_role["id"])
+                table = held_small(pieces, roles)
             else:
                 table = file.read(columns=wanted)
     except (pa.ArrowException, OSError, UnicodeError, OverflowError, MemoryError):
+        if small:  # times that are written in two ways, or a damaged file
+            return rows(path, reading)
         raise InputError("The Parquet file cannot be read.", "It may be cut off or damaged; write it again.") from None
     return PointTable(table, reading, roles)
 

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from sfumato.base.arrays import IntArray
 from sfumato.base.errors import InputError
 from sfumato.base.things.traces import Trace
-from sfumato.tracks.io.draft import KNOWN, Reading, plain, point_faults, refuse_mostly_unusable, unusable_points
+from sfumato.tracks.io.draft import KNOWN, Reading, plain, point_faults, unusable_points
 from sfumato.tracks.io.formats import output_format
 from sfumato.tracks.io.tables.columns import Roles, column_floats, empties_of, positions_of, roles_of, times_of
 from sfumato.tracks.io.telltale import refuse_positions, refuse_undeclared_people
@@ -50,17 +50,17 @@ class PointTable:
         known = {role: name for role, name in self.roles.by_role.items() if role != "id"}
         columns = {role: name for role, name in self.reading.columns.items() if role != "id"}
         reading, roles = replace(self.reading, columns=columns, one_person=True), replace(self.roles, by_role=known)
-        left_out, lost = Counter(self.skipped), Counter[str]()
+        left_out, used = Counter(self.skipped), 0
         for person, rows in zip(whose, parts, strict=True):
             part = bare[rows] if isinstance(rows, slice) else bare.take(pa.array(rows))
             for _, trace in from_arrow(part, reading, roles=roles, skipped=left_out, whole=False):
-                lost.update(trace.skipped)
-                left_out = Counter()
+                left_out, used = Counter(), used + len(trace)
                 yield person, trace
                 break
             else:
                 left_out["points of people of whom none can be used"] += part.num_rows
-        refuse_mostly_unusable(lost + left_out, bare.num_rows + sum(self.skipped.values()))
+        if 2 * used <= bare.num_rows:
+            self.traces()  # refused there, with the reasons
 
 
 def from_arrow(
@@ -188,16 +188,26 @@ def _groups(
     return [labels[codes[part[0]]] if codes[part[0]] >= 0 else "none" for part in places], list(places)
 
 
-def with_small_ids(pieces: Iterable[pa.RecordBatch], column: str) -> pa.Table:
-    """A table read piece by piece, the ids of which take four bytes each."""
+def held_small(pieces: Iterable[pa.RecordBatch], roles: Roles) -> pa.Table:
+    """A table read piece by piece: ids take four bytes each, moments that are written in full eight."""
     pa.default_memory_pool().release_unused()  # else it comes on top of a table before it
-    parts = []
+    person, when = roles.by_role["id"], roles.by_role["time"]
+    parts, moments = list[pa.Table](), True
     for piece in pieces:
-        ids = piece.column(column)
+        ids, table = piece.column(person), pa.Table.from_batches([piece])
         ids = (ids.dictionary_decode() if pa.types.is_dictionary(ids.type) else ids).dictionary_encode()
         names = pa.array([str(label) for label in ids.dictionary.to_pylist()], pa.string())
         small = pa.DictionaryArray.from_arrays(ids.indices.cast(pa.int32()), names)
-        parts.append(pa.Table.from_batches([piece]).set_column(piece.schema.get_field_index(column), column, small))
+        table = table.set_column(table.column_names.index(person), person, small)
+        if moments and pa.types.is_string(table.column(when).type):
+            try:
+                read = table.column(when).cast(pa.timestamp("us", tz="UTC"))
+                table = table.set_column(table.column_names.index(when), when, read)
+            except pa.ArrowInvalid:
+                if parts:
+                    raise
+                moments = False
+        parts.append(table)
     return pa.concat_tables(parts)
 
 

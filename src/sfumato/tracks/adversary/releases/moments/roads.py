@@ -66,8 +66,8 @@ class Roads:
         pairs = np.hstack([begins, begins + np.stack(np.divmod(turn, 3), axis=1) - 1])
         if near is not None:
             new = np.diff(node, prepend=-1) != 0  # steps are in the order of the nodes they begin at
-            close = near[0].query(piece_m * begins[new], distance_upper_bound=near[1])[0] <= near[1]
-            some = close[np.cumsum(new) - 1]
+            away = np.asarray(near[0].query(piece_m * begins[new], distance_upper_bound=near[1])[0])
+            some = (away <= near[1])[np.cumsum(new) - 1]
             pairs, taken = pairs[some], taken[some]
             if not len(pairs):
                 return None
