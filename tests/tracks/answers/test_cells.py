@@ -14,13 +14,14 @@ from typer.testing import CliRunner
 
 from sfumato.base.errors import InputError, VerificationFailed
 from sfumato.base.things.areas import Areas
+from sfumato.base.things.grid import Grid
 from sfumato.base.things.hexagons import HexCells
 from sfumato.base.things.traces import Trace
 from sfumato.cli import app
 from sfumato.tracks.answers.answer_files import picture, write_answer
 from sfumato.tracks.answers.flows.origin_destination import estimate_flows
 from sfumato.tracks.answers.intervals import people_interval
-from sfumato.tracks.answers.maps.cells import outlines
+from sfumato.tracks.answers.maps.cells import AskedCells, Window, outlines, wide_enough
 from sfumato.tracks.answers.maps.heatmap import estimate_heatmap
 from sfumato.tracks.answers.received import NoiseLaw, Received, receive
 from sfumato.tracks.answers.ways.how_people_move import estimate_speeds
@@ -210,3 +211,21 @@ def test_the_commands_write_movement_pictures_and_say_what_is_missing(tmp_path: 
     missing = run(app, ["estimate", "heatmap", str(release)])
     assert missing.exit_code != 0
     assert "no known law" in str(getattr(missing.exception, "advice", missing.output))
+
+
+def test_areas_too_small_to_be_told_apart_are_shown_with_their_smallest_neighbour() -> None:
+    named = halves()
+    sliver = {"type": "Polygon", "coordinates": [[[EAST, SOUTH], [EAST + 0.002, SOUTH], [EAST, NORTH], [EAST, SOUTH]]]}
+    far = {"type": "Polygon", "coordinates": [[[9, 9], [9.001, 9], [9, 9.001], [9, 9]]]}
+    for name, shape in (("sliver", sliver), ("far", far)):
+        named["features"].append({"type": "Feature", "properties": {"name": name}, "geometry": shape})  # type: ignore[attr-defined]
+    areas = Areas.read(named)
+    grid = Grid.from_bounds(SOUTH, WEST, NORTH, EAST + 0.01, cell_size_m=400.0)
+    reporting = AskedCells(areas, grid).summed_on(Window.around(grid, 300.0))
+    shown = wide_enough(reporting, 2000.0)
+    assert shown.cells.labels() == ("west", "east + sliver", "far")
+    assert shown.told is not None
+    assert shown.told.tolist() == [True, True, False]
+    ground = np.ones(shown.window.shape)
+    assert shown.masses(ground)[1] == pytest.approx(reporting.masses(ground)[1:3].sum())
+    assert wide_enough(reporting, None).told.tolist() == [False, False]  # type: ignore[union-attr]

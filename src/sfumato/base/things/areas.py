@@ -118,6 +118,11 @@ class Areas:
         """Their names."""
         return self.names
 
+    def together(self, groups: Sequence[Sequence[int]]) -> Areas:
+        """One area for each group of them."""
+        names = tuple(" + ".join(self.names[one] for one in group) for group in groups)
+        return Areas(names, tuple(tuple(part for one in group for part in self.shapes[one]) for group in groups))
+
     def bounds(self) -> tuple[float, float, float, float]:
         """South, west, north, east of all of them; across the date line where that is shorter."""
         rings = np.concatenate([ring for shape in self.shapes for one in shape for ring in one.rings])

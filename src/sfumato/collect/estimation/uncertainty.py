@@ -50,6 +50,8 @@ from sfumato.collect.grids.grid_channel import GridChannel
 
 Target = Literal["reporters", "population"]
 _TAU = 1e-4
+UNEVEN = 0.15
+"""Variance of the part of a cell's people that are inside, where the part w of its ground is: so much of w (1 - w)."""
 _ROWS_AT_ONCE = 128
 """Cells whose loadings are held at once: memory stays that of the inverse."""
 _EACH_UP_TO, _GROUPS = 20_000, 5
@@ -181,7 +183,9 @@ class Linearised:
         for one in self.channels:
             loadings = one.loadings(rows)
             falls += one.per_person * (loadings * one.reported) @ loadings.T
-        return self.people * falls, blurred @ blurred.T
+        # Who of a cell that lies partly inside is inside, is not reported; areas share no ground.
+        parted, uneven = (np.diag(chosen @ one) - (chosen * one) @ chosen.T for one in (self.theta, self.theta**2))
+        return self.people * falls + parted / self.people, blurred @ blurred.T + UNEVEN * uneven
 
     def _moments(self, chosen: FloatArray, rows: FloatArray, target: Target, *, first: int | None = None) -> Moments:
         theta, pull, people = self.theta, self.pull, self.people
@@ -212,13 +216,19 @@ class Linearised:
         if not by_channel:
             each = mean**2 / per_person
             square, square_in = each @ theta, np.einsum("ij,ij->i", each, inside)
-        blurred = np.sum((rows * (pull * theta)) ** 2, axis=1)
+        uneven = UNEVEN * (inside * theta * (1 - chosen)).sum(axis=1)
+        blurred = np.sum((rows * (pull * theta)) ** 2, axis=1) + uneven
         variance = people * (second - square) + blurred
         growth = people * (second_in - square_in) / share
         profile = people * (second_along - square_in / share)
         if target == "population":
             variance = variance + (share - share**2) / people
             growth, profile = growth + 1 / people, profile + 1 / people
+        else:
+            # Who of a cell that lies partly inside is inside, is not reported: with 0/1 rows nothing.
+            parted = (inside * (1 - chosen)).sum(axis=1) / people
+            variance = variance + parted
+            growth, profile = growth + parted / share, profile + parted / share
         sums = Sums(share + rows @ self.score, share, variance, growth, profile, blurred)
         once = self.reporting == "once"
         law = law_of(sums, parts, self._uniforms(chosen), people=people, once=once, drawn=target == "population")

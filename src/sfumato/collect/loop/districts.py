@@ -1,8 +1,9 @@
 """Districts with names: which of them reports tell apart, their shares with intervals, and what changed in between.
 
-A district is the squares of the grid whose centre lies in it, so that its share is a sum of cells, and an interval of
-that sum is made from the joint estimate (:mod:`sfumato.collect.estimation.uncertainty`), never from intervals of cells.
-Districts are named before anybody reports, and cannot be chosen to suit the data.
+A district takes from each square of the grid the part of its ground that lies inside
+(:mod:`sfumato.base.numbers.area_shares`), so that its share is a weighted sum of cells, and an interval of that sum is
+made from the joint estimate (:mod:`sfumato.collect.estimation.uncertainty`), never from intervals of cells. Districts
+are named before anybody reports, and cannot be chosen to suit the data.
 
 *Told apart.* Two neighbours A and B, with even shares s_A and s_B: were one twice as densely peopled as the other,
 the densities theta_A / s_A and theta_B / s_B would differ by x = (s_A + s_B) / (s_A + s_B + the larger). They are told
@@ -40,6 +41,7 @@ from scipy.special import ndtri
 from sfumato.accountant.compose import Reporting
 from sfumato.base.arrays import FloatArray, IntArray, read_only
 from sfumato.base.errors import InputError
+from sfumato.base.numbers.area_shares import Group, neighbours, parts_on, score_ends, shown_together
 from sfumato.base.things.areas import Areas
 from sfumato.base.things.grid import Grid
 from sfumato.base.units import two_digits
@@ -48,16 +50,17 @@ from sfumato.collect.estimation.uncertainty import LARGEST_COVARIANCE, Linearise
 
 MOST_DISTRICTS = 200
 _CONFIDENCE = 0.95
-Group = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Districts:
-    """Which district each cell belongs to, -1 where to none."""
+    """Which district the middle of each cell lies in, -1 where in none, and what part of each cell lies in each."""
 
     grid: Grid
     names: tuple[str, ...]
     of_cell: IntArray
+    parts: FloatArray | None = None
+    """(districts, cells); None: a district is whole cells."""
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.names) <= MOST_DISTRICTS:
@@ -77,27 +80,21 @@ class Districts:
         if grid.cells > LARGEST_COVARIANCE:
             most = f"Take larger squares (at most {LARGEST_COVARIANCE:,}), or no districts."
             raise InputError(f"Districts of a map of {grid.cells:,} squares are too many numbers.", most)
-        return cls(grid, areas.names, areas.cells_of(grid))
+        return cls(grid, areas.names, areas.cells_of(grid), parts_on(areas, grid))
 
     @property
     def chosen(self) -> FloatArray:
-        """One 0/1 row of (districts, cells) each."""
+        """The part of each cell, (districts, cells)."""
+        if self.parts is not None:
+            return self.parts
         out: FloatArray = (self.of_cell[None, :] == np.arange(len(self.names))[:, None]).astype(np.float64)
         return out
 
     @property
     def elsewhere(self) -> FloatArray:
-        """The 0/1 row of the cells that belong to none."""
-        out: FloatArray = (self.of_cell < 0).astype(np.float64)
-        return out
-
-    def neighbours(self) -> list[tuple[int, int]]:
-        """Pairs of districts that share an edge of a cell, the smaller number first."""
-        cells = self.of_cell.reshape(self.grid.shape)
-        beside = [(cells[:, :-1], cells[:, 1:]), (cells[:-1], cells[1:])]
-        pairs = np.concatenate([np.column_stack([one.ravel(), other.ravel()]) for one, other in beside])
-        pairs = np.sort(pairs[(pairs[:, 0] != pairs[:, 1]) & (pairs >= 0).all(axis=1)], axis=1)
-        return [(one, other) for one, other in np.unique(pairs, axis=0).tolist()]
+        """The part of each cell that lies in none."""
+        left: FloatArray = 1.0 - self.chosen.sum(axis=0)
+        return np.where(left < 2e-3, 0.0, left)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,20 +118,7 @@ class Telling:
 
     def groups(self, reports: float) -> tuple[Group, ...]:
         """The districts, those together that so many reports cannot tell apart from their neighbours."""
-        groups: list[Group] = [(one,) for one in range(self.even.size)]
-        pairs = {(groups[one], groups[other]) for one, other in self.neighbours}
-        needed = {pair: self.reports_for(*pair) for pair in pairs}
-        while needed:
-            hardest = max(needed, key=lambda pair: (needed[pair], pair))
-            if needed[hardest] <= reports:
-                break
-            together = tuple(sorted(hardest[0] + hardest[1]))
-            groups = [one for one in groups if one not in hardest] + [together]
-            touched = {pair for pair in needed if set(pair) & set(hardest)}
-            beside = {one for pair in touched for one in pair} - set(hardest)
-            needed = {pair: value for pair, value in needed.items() if pair not in touched}
-            needed |= {(one, together): self.reports_for(one, together) for one in beside}
-        return tuple(sorted(groups))
+        return shown_together(self.even.size, self.neighbours, self.reports_for, reports)
 
 
 def telling(districts: Districts, tallies: Sequence[Tally], reporting: Reporting) -> Telling:
@@ -142,7 +126,8 @@ def telling(districts: Districts, tallies: Sequence[Tally], reporting: Reporting
     even = linearise(alike(tallies, most=1), np.full(districts.grid.cells, 1.0 / districts.grid.cells), reporting)
     chosen = districts.chosen
     falls, stays = even.covariance(chosen)
-    return Telling(chosen @ even.theta, even.reports * falls, stays, tuple(districts.neighbours()))
+    beside = neighbours(districts.of_cell.reshape(districts.grid.shape))
+    return Telling(chosen @ even.theta, even.reports * falls, stays, tuple(beside))
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +175,7 @@ class Unclipped:
 
 
 def rows_of(districts: Districts, groups: Sequence[Group]) -> FloatArray:
-    """A 0/1 row for each group, and a last one for what lies in no district, where there is such."""
+    """A row for each group, and a last one for what lies in no district, where there is such."""
     chosen, elsewhere = districts.chosen, districts.elsewhere
     rows = [chosen[list(group)].sum(axis=0) for group in groups]
     out: FloatArray = np.stack([*rows, elsewhere] if elsewhere.any() else rows)
@@ -213,8 +198,7 @@ def raw_shares(chosen: FloatArray, linear: Linearised, target: Target, level: fl
 def plain_shares(chosen: FloatArray, linear: Linearised, target: Target, level: float) -> Unclipped:
     """The same estimate with z standard deviations to either side: what differences are made from."""
     moments = linear.sums(chosen, target)
-    reach = float(ndtri(0.5 + level / 2)) * np.sqrt(moments.variance)
-    return Unclipped(moments.centre, moments.centre - reach, moments.centre + reach)
+    return Unclipped(moments.centre, *score_ends(moments.centre, moments.variance, 0.0, float(ndtri(0.5 + level / 2))))
 
 
 def weighted_sum(parts: Sequence[Unclipped], factors: Sequence[float]) -> Unclipped:

@@ -21,6 +21,7 @@ import numpy as np
 from scipy.special import chdtri, ndtri, stdtrit
 
 from sfumato.base.arrays import FloatArray
+from sfumato.base.numbers.area_shares import score_ends
 from sfumato.base.things.estimated_map import LEAST_PEOPLE
 from sfumato.tracks.answers.received import check_confidence, groups_of
 
@@ -84,12 +85,11 @@ def interval_of_released(
     square = np.mean(errors**2, axis=0) + (_MORE_BIAS**2 - 1) * np.maximum(mean**2 - by_chance, 0.0)
     pooled = float(square.sum() / scale.sum())
     kappa = (draws * square + _OWN_DRAWS * pooled * scale) / ((draws + _OWN_DRAWS) * scale)
-    reach2 = float(stdtrit(draws + _OWN_DRAWS - 1, (1 + confidence) / 2)) ** 2
-    middle = share + reach2 * kappa / 4
-    half = np.sqrt(reach2 * (kappa * (counted + share) / 2 + more) + (reach2 * kappa / 4) ** 2)
+    z = float(stdtrit(draws + _OWN_DRAWS - 1, (1 + confidence) / 2))
+    low, high = score_ends(share, kappa * counted / 2 + more, kappa / 2, z)
     carried_at_most = float(ndtri(_EMPTY)) ** 2 * np.maximum(kappa / 2, in_empty) * counted
-    low = np.where(share**2 <= carried_at_most, 0.0, middle - half)
-    return np.clip(low, 0.0, share), np.clip(middle + half, share, 1.0)
+    low = np.where(share**2 <= carried_at_most, 0.0, low)
+    return np.clip(low, 0.0, share), np.clip(high, share, 1.0)
 
 
 def poisson_interval(count: FloatArray, confidence: float) -> tuple[FloatArray, FloatArray]:

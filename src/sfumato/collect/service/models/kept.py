@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
-from sfumato.base.arrays import IntArray
+from sfumato.base.arrays import FloatArray, IntArray
 from sfumato.base.things.grid import Grid
 from sfumato.collect.loop.loop import Promise
 from sfumato.collect.loop.rhythm import Calendar, CycleClasses, Rhythm, epoch_number
@@ -111,6 +111,14 @@ class District(Record):
         return tuple(cls(name=name, runs=tuple(run)) for name, run in zip(names, runs, strict=True))
 
 
+def border_parts(of_cell: IntArray, parts: FloatArray) -> tuple[int, ...]:
+    """As :attr:`Specification.district_parts`."""
+    told = np.rint(1000 * parts).astype(np.int64)
+    whole = 1000 * (of_cell == np.arange(len(parts))[:, None])
+    district, cell = np.nonzero(told * (told != whole).any(axis=0))
+    return tuple(np.column_stack([district, cell, told[district, cell]]).ravel().tolist())
+
+
 class Specification(Texts, Record):
     """What a campaign is: an operator's request with the settings' defaults filled in."""
 
@@ -142,6 +150,8 @@ class Specification(Texts, Record):
 
     districts: tuple[District, ...] = ()
     """Areas with names whose shares are published; they never change."""
+    district_parts: tuple[int, ...] = ()
+    """District, cell, thousandths of it inside, district, ...: of cells on borders; of all others the runs say it."""
 
     @property
     def district_of_cell(self) -> IntArray:
@@ -150,6 +160,15 @@ class Specification(Texts, Record):
         for number, one in enumerate(self.districts):
             for first, cells in zip(one.runs[::2], one.runs[1::2], strict=True):
                 out[first : first + cells] = number
+        return out
+
+    @property
+    def parts_of_cells(self) -> FloatArray:
+        """(districts, cells): the part of each cell inside."""
+        out: FloatArray = (self.district_of_cell == np.arange(len(self.districts))[:, None]).astype(np.float64)
+        district, cell, part = np.array(self.district_parts, dtype=np.int64).reshape(-1, 3).T
+        out[:, cell] = 0.0
+        out[district, cell] = part / 1000
         return out
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from sfumato.collect.service.models.kept import (
     CampaignState,
@@ -38,6 +38,7 @@ class OpenCycleView(ChannelFacts):
 class CampaignView(Specification):
     """A campaign and its current cycle."""
 
+    district_parts: tuple[int, ...] = Field((), exclude=True)  # a page of 120 kB has no room for them
     name: str
     cells: int
     two_beta_per_km: float

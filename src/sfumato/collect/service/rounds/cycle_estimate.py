@@ -183,7 +183,7 @@ def _districts(
     if not asked.districts or closed.intervals is None:
         return None
     names = [one.name for one in asked.districts]
-    known = named.Districts(asked.grid.to_grid(), tuple(names), asked.district_of_cell)
+    known = named.Districts(asked.grid.to_grid(), tuple(names), asked.district_of_cell, asked.parts_of_cells)
     tallies, level = checked_tallies(pairs), closed.intervals.level
     told = named.telling(known, tallies, as_reporting(rules.reporting))
     own = linearise(tallies[-1:], closed.this_cycle.probabilities, "once")

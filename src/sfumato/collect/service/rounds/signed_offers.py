@@ -31,6 +31,7 @@ from sfumato.collect.service.models.kept import (
     PublishedChannel,
     PublishedTickets,
     Specification,
+    border_parts,
 )
 from sfumato.collect.service.models.replies import Refused
 from sfumato.collect.service.rounds.round_key import RoundKey
@@ -89,7 +90,9 @@ def specification(request: CampaignRequest, settings: Settings) -> Specification
     asked = {name: value for name, value in request if name in Specification.model_fields and value is not None}
     usual = {name: settings.whole(name) for name in ("minimum_cycle_s", "minimum_tickets", "relayed_cap_reports")}
     fixed = {"title": request.title or request.name, "grid": GridFields.of(grid), "beta_per_m": beta_per_m}
-    fixed["districts"] = () if known is None else District.each(known.names, known.of_cell)
+    if known is not None:
+        fixed["districts"] = District.each(known.names, known.of_cell)
+        fixed["district_parts"] = border_parts(known.of_cell, known.chosen)
     times = {"cycle_duration_s": duration_s, "cycle_reports": request.cycle_reports}
     return Specification(**{"floor": settings.number("floor"), **usual, **asked, **fixed, **times})
 

@@ -3,15 +3,15 @@
 Answers are for a grid of square cells, H3 hexagons or named areas. The *latent* cells of the window must be finer than
 those and than the noise, since people do not stand evenly over a reporting cell (with latent = reporting cells a map
 comes out worse than the blurred histogram). A grid's latent cells divide its cells exactly; hexagons and areas take
-from each latent cell the part of it that lies inside (told on nine places of it). Lines run along parallels and
-meridians, as in :class:`~sfumato.base.things.grid.Grid`.
+from each latent cell the part of it that lies inside. Lines run along parallels and meridians, as in
+:class:`~sfumato.base.things.grid.Grid`.
 """
 
 from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,6 +19,7 @@ from scipy.sparse import csr_array
 
 from sfumato.base.arrays import BoolArray, FloatArray, IntArray, positive
 from sfumato.base.errors import InputError
+from sfumato.base.numbers.area_shares import Group, neighbours, parts_of_cells, shown_together, sums_of
 from sfumato.base.things.areas import Areas
 from sfumato.base.things.estimated_map import GridAreas, MapCells, Weight, cut
 from sfumato.base.things.grid import Grid
@@ -213,7 +214,6 @@ _ROUNDED = 1.2  # areas may be so much narrower than asked: cells and hexagons c
 NOTHING = 1e-12  # of everybody
 _HEXAGON_M = 1_281_256.0  # mean edge at resolution 0; every next one is 1/√7 of it
 _HEXAGON_SIDES = 1.61  # a square of that many edges is as large as a hexagon
-_WITHIN = (-1 / 3, 0.0, 1 / 3)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -254,8 +254,7 @@ class Reporting:
         if self.into is None:
             sums = self.window.sum_cells(latent)
             return sums if not isinstance(self.cells, GridAreas) else self.cells.sums(sums)
-        flat = latent.reshape(-1, latent.shape[-2] * latent.shape[-1])
-        return np.asarray((self.into @ flat.T).T).reshape(*latent.shape[:-2], -1)
+        return sums_of(self.into, latent.reshape(*latent.shape[:-2], -1))
 
     def shares(self, latent: FloatArray) -> FloatArray:
         """Shares (..., cells), summing to 1."""
@@ -265,8 +264,9 @@ class Reporting:
 
 
 def wide_enough(reporting: Reporting, width_m: float | None) -> Reporting:
-    """The areas that numbers are for: the cells themselves, rectangles of them, coarser hexagons; of named areas those
-    that are wide enough are ``told``. Without a width nothing is told but the whole."""
+    """The areas that numbers are for: the cells themselves, rectangles of them, coarser hexagons; named areas that are
+    too small together with their neighbours (without such they are not ``told``). Without a width nothing is told but
+    the whole."""
     cells = reporting.cells
     if isinstance(cells, Grid):
         boxes = cut(cells, width_m, most=MOST_SHOWN)
@@ -279,9 +279,26 @@ def wide_enough(reporting: Reporting, width_m: float | None) -> Reporting:
             return reporting
         coarser = cells.parents(resolution)
         return Reporting(coarser, reporting.window, _into(coarser, reporting.window))
+    assert isinstance(cells, Areas)
+    assert reporting.into is not None
     ground = reporting.masses(np.ones(reporting.window.shape)) * math.prod(reporting.window.latent_m)
-    told = np.asarray(ground >= (math.inf if width_m is None else width_m / _ROUNDED) ** 2)
-    return reporting if told.all() else replace(reporting, told=told)
+    least = (math.inf if width_m is None else width_m / _ROUNDED) ** 2
+    parts = reporting.into.tocoo()
+    of_cell, by_part = np.full(parts.shape[1], -1), np.argsort(parts.data)
+    of_cell[parts.col[by_part]] = parts.row[by_part]
+
+    def hardness(one: Group, other: Group) -> float:
+        """Below 1 they are both wide enough; of a small one's neighbours the smallest is hardest."""
+        small, large = sorted((ground[list(one)].sum(), ground[list(other)].sum()))
+        return float(least / small + 1e-9 * small / large) if small > 0 and least < math.inf else math.inf
+
+    groups = shown_together(cells.cells, neighbours(of_cell.reshape(reporting.window.shape)), hardness, 1.0 + 1e-9)
+    joined = csr_array(np.array([np.isin(np.arange(cells.cells), group) for group in groups], dtype=np.float64))
+    told: BoolArray = np.asarray(joined @ ground) >= least
+    if len(groups) == cells.cells and told.all():
+        return reporting
+    into = csr_array(joined @ reporting.into)
+    return Reporting(cells.together(groups), reporting.window, into, None if told.all() else told)
 
 
 def _edge_m(resolution: int) -> float:
@@ -323,22 +340,13 @@ def _helper(bounds: Bounds, cell_m: float, around_m: float) -> Grid:
 
 
 def _into(cells: Cells, window: Window) -> csr_array:
-    lat, lon = window.centres_deg()
-    up, across = (size / window.finer for size in _on_the_globe(window.grid)[2:])
-    locate: Callable[..., IntArray] = cells.locate
-    found = np.concatenate(
-        [
-            locate(np.clip(lat + a * up, -90, 90), (lon + b * across + 180.0) % 360.0 - 180.0)
-            for a in _WITHIN
-            for b in _WITHIN
-        ]
-    )
-    latent = np.tile(np.arange(len(lat)), len(_WITHIN) ** 2)
-    inside = found >= 0
-    if not inside.any():
+    north, west, *size = _on_the_globe(window.grid)
+    up, across = (one / window.finer for one in size)
+    corner = north + window.margin * up, west - window.margin * across
+    found = parts_of_cells(outlines(cells), window.shape, corner, (up, across))
+    if not found.nnz:
         raise InputError("No cell lies where the release is.", "Check the areas, or name another rectangle.")
-    weight = np.full(int(inside.sum()), 1.0 / len(_WITHIN) ** 2)
-    return csr_array((weight, (found[inside], latent[inside])), shape=(cells.cells, len(lat)))
+    return found
 
 
 Rings = list[FloatArray]
