@@ -230,10 +230,8 @@ def _others(groups: Sequence[FloatArray]) -> FloatArray:
 def _merged(asked: AskedCells, shown: Reporting, width_m: float | None, untold: int, people: int) -> str:
     """What was done with cells too small to be told apart."""
     if isinstance(asked.cells, Areas):
-        alone = f" {untold} of them have no numbers: too small, and without a neighbour." if untold else ""
-        return (
-            f"{asked.cells.cells} areas are shown as {shown.cells.cells}: what cannot be told apart is together.{alone}"
-        )
+        alone = f" {untold} too small, without a neighbour, have no numbers." if untold else ""
+        return f"Of {asked.cells.cells} areas {shown.cells.cells} are told apart, the small ones together.{alone}"
     if width_m is None:
         return (
             f"Not even halves of the map are told apart by {count_of(people, 'person', 'people')}: cells are a picture."
