@@ -148,7 +148,7 @@ def jsonable(value: Any) -> Any:
 
 def evenly(count: int, at_most: int) -> IntArray:
     """At most ``at_most`` of ``count`` numbers, evenly spread."""
-    return np.unique(np.linspace(0, count - 1, min(count, at_most)).astype(np.int64))
+    return np.linspace(0, count - 1, min(count, at_most)).astype(np.int64)  # at least one apart
 
 
 def whitening(covariance: FloatArray) -> FloatArray | None:

@@ -174,8 +174,11 @@ class DrawnNoise:
         return times_ms / 1000.0, self.scale_m * self.drawn[own][first]
 
 
-def check_drawn(mechanism: TraceMechanism, noise: DrawnNoise, *, parts: int = 1) -> None:
-    """Refuse noise that does not have the stated law; this is one of ``parts`` calls for one release."""
+def check_drawn(mechanism: TraceMechanism, noise: DrawnNoise, *, parts: int = 1, law: bool = True) -> None:
+    """Refuse noise that does not have the stated law; this is one of ``parts`` calls for one release.
+
+    Without ``law`` only noise that is hardly any is refused: for parts that are not in the sample.
+    """
     noise_m, people = mechanism.noise_m, noise.starts.size - 1
     if noise_m is None or mechanism.kernel() is None or not len(noise.drawn):  # a size without a law is not certified
         return
@@ -184,7 +187,7 @@ def check_drawn(mechanism: TraceMechanism, noise: DrawnNoise, *, parts: int = 1)
     largest_m = noise.scale_m * np.maximum.reduceat(size, noise.starts[:-1])
     if not largest_m.min() > noise_m * np.sqrt(allowance / (20.0 * people)):  # also where it is no number
         raise _refusal(mechanism, noise_m, "drew none for somebody")
-    if (worst := least_p_value(mechanism, noise)) < 0.9 * allowance:
+    if law and (worst := least_p_value(mechanism, noise)) < 0.9 * allowance:
         share = float(np.sqrt(np.mean((noise.scale_m * noise.drawn) ** 2))) / noise_m
         said = (
             f"drew noise of another law ({share:.3g} of that size; such a draw is one in {1 / max(worst, 1e-300):.1g})"

@@ -111,16 +111,23 @@ class Noise:
         return Terms(self.mechanism, plan.target, snap_m, source, simulation, kept, plan.times, several_files)
 
     def track(
-        self, trace: Trace, person: str | None = None, *, keep: Sequence[str] | None = None, times: Times | None = None
+        self,
+        trace: Trace,
+        person: str | None = None,
+        *,
+        keep: Sequence[str] | None = None,
+        times: Times | None = None,
+        law: bool = True,
     ) -> Trace:
         """One person's release, snapped to the public grid, with what the plan keeps (or ``keep``) and nothing else.
 
-        ``times`` are what the caller will make of the times afterwards, where that is not the plan's.
+        ``times`` are what the caller will make of the times afterwards, where that is not the plan's. Without ``law``
+        the noise's is not tested: for parts beyond a sample.
         """
         assert self.draw is not None
         shown = times or (None if self.plan.times == "keep" else Times.parse(self.plan.times))
         own = trace if shown is None or shown.same_intervals else _apart(trace)
-        lat, lon = self._released(self._of(person, together=False), own, self.draw)
+        lat, lon = self._released(self._of(person, together=False), own, self.draw, law)
         released = trace.moved_to(lat, lon, keep=self.plan.keep if keep is None else keep)
         if self.plan.times == "keep":
             return released
@@ -156,11 +163,13 @@ class Noise:
         assert isinstance(self.mechanism, ContinuingNoise)
         return self.mechanism.with_key(self.state.key_of(person, together=together))
 
-    def _released(self, mechanism: TraceMechanism, trace: Trace, draw: Randomness) -> tuple[FloatArray, FloatArray]:
+    def _released(
+        self, mechanism: TraceMechanism, trace: Trace, draw: Randomness, law: bool
+    ) -> tuple[FloatArray, FloatArray]:
         """One track through its mechanism: drawn, measured, then processed and snapped, which sees no more."""
         lat, lon = mechanism.release(trace, draw)
         moved_m = differences_m(trace.lat_deg, trace.lon_deg, lat, lon)
-        check_drawn(mechanism, DrawnNoise.of_one(trace.times_s, moved_m), parts=self.parts)
+        check_drawn(mechanism, DrawnNoise.of_one(trace.times_s, moved_m), parts=self.parts, law=law)
         return snap(*mechanism.post_process(lat, lon), self.plan.snap_m)
 
     def _streamed(self, rows: PeopleRows) -> tuple[FloatArray, FloatArray]:

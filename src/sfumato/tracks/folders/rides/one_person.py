@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.base.arrays import FloatArray
+from sfumato.base.arrays import FloatArray, evenly
 from sfumato.base.errors import InputError
 from sfumato.base.things.traces import Trace
 from sfumato.tracks.places.globe import surface
@@ -31,7 +31,7 @@ class Whereabouts:
 
     def add(self, trace: Trace) -> None:
         """One file more."""
-        chosen = np.unique(np.linspace(0, len(trace) - 1, KEPT).round().astype(np.int64))
+        chosen = evenly(len(trace), KEPT)
         self._times_s.append(trace.times_s[chosen])
         self._points_m.append(surface(trace.lat_deg[chosen], trace.lon_deg[chosen]))
 
