@@ -127,7 +127,11 @@ class Noise:
         assert self.draw is not None
         shown = times or (None if self.plan.times == "keep" else Times.parse(self.plan.times))
         own = trace if shown is None or shown.same_intervals else _apart(trace)
-        lat, lon = self._released(self._of(person, together=False), own, self.draw, law)
+        mechanism = self._of(person, together=False)
+        lat, lon = mechanism.release(own, self.draw)
+        drawn = DrawnNoise.of_one(own.times_s, differences_m(own.lat_deg, own.lon_deg, lat, lon))
+        check_drawn(mechanism, drawn, parts=self.parts, law=law)  # then processed and snapped, which sees no more
+        lat, lon = snap(*mechanism.post_process(lat, lon), self.plan.snap_m)
         released = trace.moved_to(lat, lon, keep=self.plan.keep if keep is None else keep)
         if self.plan.times == "keep":
             return released
@@ -162,15 +166,6 @@ class Noise:
             return self.mechanism
         assert isinstance(self.mechanism, ContinuingNoise)
         return self.mechanism.with_key(self.state.key_of(person, together=together))
-
-    def _released(
-        self, mechanism: TraceMechanism, trace: Trace, draw: Randomness, law: bool
-    ) -> tuple[FloatArray, FloatArray]:
-        """One track through its mechanism: drawn, measured, then processed and snapped, which sees no more."""
-        lat, lon = mechanism.release(trace, draw)
-        moved_m = differences_m(trace.lat_deg, trace.lon_deg, lat, lon)
-        check_drawn(mechanism, DrawnNoise.of_one(trace.times_s, moved_m), parts=self.parts, law=law)
-        return snap(*mechanism.post_process(lat, lon), self.plan.snap_m)
 
     def _streamed(self, rows: PeopleRows) -> tuple[FloatArray, FloatArray]:
         assert isinstance(self.mechanism, MultiscaleNoise)
