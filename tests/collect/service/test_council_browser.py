@@ -148,7 +148,7 @@ def test_the_report_is_whole_on_paper_and_its_files_say_of_whom_when_and_how_sur
 
 def test_any_two_groups_of_rounds_are_compared_on_the_page(story: Story) -> None:
     language, _, found = story
-    rounds = {"fr": "Du tour 2 au tour 1", "de": "Von Runde 2 zu Runde 1"}
+    rounds = {"fr": "Avant\u00a0: tour 2. Après\u00a0: tour 1.", "de": "Vorher: Runde 2. Nachher: Runde 1."}
     assert rounds[language] in found["turned"]
     assert found["refused"]
     assert "Compare one round" not in found["refused"], "in the reader's language"

@@ -214,7 +214,8 @@ def test_a_change_is_told_where_there_is_one_and_the_average_is_no_answer_then(v
     typed = visitor.get("/campaigns/nantes/report?before=1&after=1", headers={"accept": "text/html"})
     assert (typed.status_code, "Ces tours ne peuvent pas être comparés" in typed.text) == (200, True)
     assert visitor.get("/campaigns/nantes/report?before=1&after=1").status_code == 409, "programs are refused"
-    assert "Du tour 1, 2 au tour 3" in visitor.get("/campaigns/nantes/report?before=1,2&after=3").text
+    compared = visitor.get("/campaigns/nantes/report?before=1,2&after=3").text
+    assert "Avant\u00a0: tours 1, 2. Après\u00a0: tour 3. Quartier par quartier" in compared
     same = visitor.get("/api/v1/campaigns/nantes/compare", params={"before": "1", "after": "1"})
     assert same.status_code == 409
     assert visitor.get("/api/v1/campaigns/nantes/compare?before=1&after=9").status_code == 404

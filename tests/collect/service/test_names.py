@@ -7,6 +7,7 @@ import gzip
 import importlib.resources
 import json
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -252,3 +253,17 @@ def test_a_blank_map_has_names_to_find_oneself_by_and_nobody_learns_which(tmp_pa
     assert layout.has_bundle()
     assert {"/static/bundle/land.js", "/static/bundle/fr.js", "/static/bundle/participant.js"} <= scripts
     assert weight <= 120_000, "the participant's page without tiles, gzipped"
+
+
+@pytest.mark.usefixtures("few")
+def test_a_server_with_campaigns_and_no_streets_reads_the_names_before_anybody_visits(tmp_path: Path) -> None:
+    place = f"sqlite:///{tmp_path}/x.db"
+    with client(place, tick_s=60) as visitor:
+        create(visitor, "nantes", grid=NANTES)
+    assert gazetteers._read.cache_info().currsize == 0, "an empty server read nothing"
+    with client(place, tick_s=60):
+        for _ in range(100):
+            if gazetteers._read.cache_info().currsize:
+                break
+            time.sleep(0.05)
+        assert gazetteers._read.cache_info().currsize == 1

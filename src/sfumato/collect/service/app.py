@@ -19,6 +19,7 @@ from sfumato.collect.service.door import answers
 from sfumato.collect.service.door.answers import HotReports
 from sfumato.collect.service.door.guard import Guard, TrustedProxies
 from sfumato.collect.service.door.looks import Looks, PackedFiles
+from sfumato.collect.service.operating.gazetteer import read_soon
 from sfumato.collect.service.operating.lifecycle import watch_ends
 from sfumato.collect.service.pages.svg_maps import Ground
 from sfumato.collect.service.rounds.collector import Collector
@@ -52,6 +53,8 @@ def create_app(settings: Settings | None = None, *, collector: Collector | None 
         except _KNOWN as error:
             _explain(error)
             raise
+        if not app.state.ground.tiles and await running.store.campaigns():
+            read_soon()
         watching = asyncio.get_running_loop().create_task(watch_ends(running))
         try:
             yield

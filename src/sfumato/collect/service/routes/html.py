@@ -15,6 +15,7 @@ from sfumato.collect.service.door.answers import respond
 from sfumato.collect.service.door.looks import packed_for
 from sfumato.collect.service.models import replies
 from sfumato.collect.service.models.replies import Refused
+from sfumato.collect.service.operating.gazetteer import read_soon
 from sfumato.collect.service.pages import answer_views as views
 from sfumato.collect.service.pages.privacy import NoticeLanguage
 from sfumato.collect.service.pages.svg_maps import OUTLINE, TILES
@@ -55,6 +56,7 @@ async def home(collector: Running, request: Request, language: NoticeLanguage | 
 @router.get("/operate", response_class=Response, responses={**_HTML, **refusals(422)})
 async def operate(request: Request, language: NoticeLanguage | None = None) -> Response:
     """The operator's screens; they ask for the token, and this page knows nothing without it."""
+    read_soon()  # it searches places by name, and so will who takes part in what is made here
     return await _page(request, pages.operate_page(ground_of(request), language=_tongue(language, "", request)))
 
 
