@@ -85,6 +85,13 @@ class Load:
             number += 1
         client.loop_stop()
 
+    def wait_for(self, more: int, within_s: float = 120.0) -> None:
+        """Until so many more of everybody were acknowledged: on a busy machine a time alone may see none."""
+        goals = {person: len(taken) + more for person, taken in self.acknowledged.items()}
+        deadline = time.monotonic() + within_s
+        while time.monotonic() < deadline and any(len(self.acknowledged[one]) < goals[one] for one in goals):
+            time.sleep(0.02)
+
     def listen(self, port: int) -> Client:
         """Keep every message that the second audience gets."""
 
@@ -121,11 +128,12 @@ def kill_under_load(folder: Path, kills: int) -> dict[str, object]:
         for one in senders:
             one.start()
         for number in range(kills):
+            load.wait_for(3)
             time.sleep(random.uniform(0.2, 1.5))
             some = broker if number % EVERY_BROKER == EVERY_BROKER - 1 else bridge
             some.end()
             some.start()
-        time.sleep(2.0)
+        load.wait_for(20)
         load.over.set()
         for one in senders:
             one.join()

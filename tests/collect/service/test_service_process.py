@@ -318,11 +318,11 @@ def test_schemathesis_finds_no_5xx_and_no_schema_violation(
     program = Path(sys.executable).parent / "schemathesis"
     command = [
         str(program), "--config-file", str(config), "run", f"{collector.url}/openapi.json", "--checks", "all",
-        "--max-examples", "8", "--seed", "1",
+        "--max-examples", "8", "--seed", "1", "--request-timeout", "60",  # first answers load what they need
         "--exclude-path-regex", "/(end|archive|delete)$",
         "-H", f"Authorization: Bearer {TOKEN}", "--continue-on-failure",
     ]  # fmt: skip
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=280, check=False)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, done.stdout[-6000:]
     assert "26 total" in done.stdout or "Operations:" in done.stdout
 
