@@ -284,12 +284,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--only", choices=["heatmap", "other", "flows", "shift", "oracle", "told", "beijing"])
+    parser.add_argument("--laws", choices=NOISES, nargs="+", default=NOISES, help="of the noise of heat maps")
     asked = parser.parse_args()
     if not SHARED.exists():
         print("../shared is not on this machine: nothing to compare with")
         return 0
     if asked.only in (None, "heatmap"):
-        heat_maps(cabs(trips=False, everywhere=True), asked.draws)
+        heat_maps(cabs(trips=False, everywhere=True), asked.draws, tuple(asked.laws))
     if asked.only in (None, "other"):
         heat_maps(cabs(trips=False, everywhere=True)[1::2], asked.draws, ("today",), (220.0, 480.0))
     if asked.only in (None, "shift"):
@@ -302,6 +303,7 @@ def main() -> int:
         told_shifts(asked.draws)
     if asked.only in (None, "flows"):
         flows(asked.draws)
+    print(f"\n{time.process_time():.0f} s of processor time")
     return 0
 
 

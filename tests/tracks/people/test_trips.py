@@ -16,6 +16,7 @@ from sfumato.tracks.answers.received import receive
 from sfumato.tracks.answers.usefulness.utility import as_people
 from sfumato.tracks.folders.rows.dataset_job import protect_dataset
 from sfumato.tracks.folders.verify_folder import verify_folder
+from sfumato.tracks.people.door import unnamed_trips
 from sfumato.tracks.people.layout import Layout
 from sfumato.tracks.plan import Plan
 
@@ -119,3 +120,12 @@ def test_trajectories_of_movingpandas_need_no_keep() -> None:
     out = sf.protect(given, person="user_id", zone="UTC", **NOISE).frame
     assert sorted(one.id for one in out.trajectories) == sorted(one.id for one in given.trajectories)
     assert [len(one.df) for one in out.trajectories] == [len(one.df) for one in given.trajectories]
+
+
+def test_a_column_of_trips_that_nobody_knows_is_named_in_a_warning_and_only_that() -> None:
+    table = rides("leg").append_column("hour", pa.array(np.arange(48) % 5))
+    with pytest.warns(UserWarning, match="Everybody is one trip, and 'leg', left out, may tell trips apart"):
+        sf.protect(table, **NOISE)
+    named = sf.protect(table, trip="leg", **NOISE)
+    assert "leg" in named.frame.column_names
+    assert unnamed_trips(named) == []

@@ -25,7 +25,7 @@ from sfumato.base.numbers.area_shares import score_ends
 from sfumato.base.things.estimated_map import LEAST_PEOPLE
 from sfumato.tracks.answers.received import check_confidence, groups_of
 
-OF_BIAS = 1.5
+OF_BIAS = 1.5  # times what is seen of it: people are less smooth than a map
 _BY_CHANCE = 0.25  # of the variance: so large is the square of what smoothing takes from chance alone
 _DRAWN = 5.0  # people: a cell with so many is half its own
 
@@ -41,7 +41,8 @@ def people_interval(
 ) -> tuple[FloatArray, FloatArray]:
     """Low and high: ``without`` each group of people, the ``bias`` of smoothing, and ``more`` variance."""
     groups = len(without)
-    variance = (groups - 1) / groups * np.sum((without - without.mean(axis=0)) ** 2, axis=0) + more
+    mean = without.mean(axis=0)
+    variance = (groups - 1) / groups * sum(np.square(one - mean) for one in without) + more  # one by one: memory
     spread = share * (1 - share)
     pooled = float(np.sum(variance)) / max(float(np.sum(spread)), 1e-300)
     if not 1e-12 < pooled < 1:  # nothing told people apart
@@ -58,7 +59,6 @@ def people_interval(
 
 _EMPTY = 0.99
 _OWN_DRAWS = 4.0  # an area's own draws count against all areas' as so many
-_MORE_BIAS = 1.25  # times what the draws show, whose truth is smoother than people are
 
 
 def interval_of_released(
@@ -82,7 +82,7 @@ def interval_of_released(
     scale = (share + counted) / 2 + 1e-9
     mean = errors.mean(axis=0)
     by_chance = np.var(errors, axis=0, ddof=1) / draws
-    square = np.mean(errors**2, axis=0) + (_MORE_BIAS**2 - 1) * np.maximum(mean**2 - by_chance, 0.0)
+    square = np.mean(errors**2, axis=0) + (OF_BIAS**2 - 1) * np.maximum(mean**2 - by_chance, 0.0)
     pooled = float(square.sum() / scale.sum())
     kappa = (draws * square + _OWN_DRAWS * pooled * scale) / ((draws + _OWN_DRAWS) * scale)
     z = float(stdtrit(draws + _OWN_DRAWS - 1, (1 + confidence) / 2))

@@ -18,7 +18,9 @@ from typing import Generic, Protocol, TypeVar, Unpack, overload
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from sfumato.base.arrays import IntArray
 from sfumato.base.errors import InputError
 from sfumato.base.randomness import Random
 from sfumato.base.things.traces import Trace
@@ -195,10 +197,43 @@ def protect_arrow(
     return ProtectedFleet(table, layout, rows, done, body, left, terms, noise.state)
 
 
+_LOOKED_AT = 20_000  # rows
+
+
+def unnamed_trips(done: ProtectedFleet) -> list[str]:
+    """Columns left out whose values come in runs of rows, each value once for a person: where no column is of trips."""
+    if "segment" in done.layout.roles.by_role:
+        return []
+    table, found = done.source.slice(0, _LOOKED_AT), []
+    whose = (
+        np.zeros(table.num_rows, dtype=np.int64) if done.layout.person is None else _codes(table, done.layout.person)
+    )
+    for name in done.dropped:
+        if pa.types.is_floating(table.schema.field(name).type) or pa.types.is_nested(table.schema.field(name).type):
+            continue
+        both = whose * (table.num_rows + 1) + _codes(table, name)
+        runs, values = 1 + np.count_nonzero(np.diff(both)), len(np.unique(both))
+        if len(np.unique(whose)) < values == runs <= table.num_rows / 2:
+            found.append(name)
+    return found
+
+
+def _codes(table: pa.Table, name: str) -> IntArray:
+    """A number for each value of a column."""
+    column = pc.dictionary_encode(table[name].combine_chunks(), null_encoding="encode")
+    return np.asarray(column.indices.to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
 def warn_of(done: ProtectedFleet) -> None:
     """Rows that were left out, people who travel together, and ids that look like trips."""
     if faults := done.skipped:
         warnings.warn(fault_words(dict(faults), done.source.num_rows), stacklevel=3)
+    if names := unnamed_trips(done):
+        warnings.warn(
+            f"Everybody is one trip, and {' and '.join(map(repr, names))}, left out, may tell trips apart: if so, name "
+            "it (trip='NAME').",
+            stacklevel=3,
+        )
     group = done.worst_group()
     if not group.alone:
         warnings.warn(done.group_words(group), stacklevel=3)

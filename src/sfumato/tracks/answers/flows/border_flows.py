@@ -238,10 +238,11 @@ def pairs_of(
         order = np.argsort(trip, kind="stable")
         pairs, values = pairs[order], values[order]
     first = np.r_[0, np.cumsum(np.bincount(trip, minlength=len(trips)))]
-    known, index = np.unique(pairs, return_inverse=True)
+    known = np.unique(pairs)
+    index = np.searchsorted(known, pairs).astype("i4")
     ends_of = np.column_stack(np.divmod(known, rows * columns))
     apart = _by_distance(trips, window, ends_of, starts, ends)
-    return PairLikelihood(ends_of, first, index.astype(np.int32), values, apart, on_step)
+    return PairLikelihood(ends_of, first, index, values, apart, on_step)
 
 
 def _by_trip(parts: list[np.ndarray]) -> np.ndarray:

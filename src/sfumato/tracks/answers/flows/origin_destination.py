@@ -174,6 +174,8 @@ def _by_borders(
 
     found = _walk(said, said.apart, steps)
     corrected, pairs = shares_of(found), at[inside, :, 0] * grid.columns + at[inside, :, 1]
+    farther = shares_of(_walk(said, found, steps + 1)) - corrected if several else 0.0
+    del said, at, rows, columns, found  # as large as everything below
     counted = _counted(trips, pairs, grid.cells)
     few = np.maximum(corrected, counted) * len(trips) < FEW
     others = float(corrected[~few].sum(dtype=np.float64))
@@ -181,7 +183,6 @@ def _by_borders(
     share = np.where(few, counted, corrected * left)
     low, high, elsewhere = share * np.nan, share * np.nan, math.nan
     if several and len(people) >= LEAST_PEOPLE:
-        farther = shares_of(_walk(said, found, steps + 1)) - corrected
         answers = np.array([shares_of(walked.pop(0)).astype(np.float32) for _ in range(len(walked))])
         low, high = people_interval(corrected, answers, len(people), confidence, bias=np.abs(farther))
         for one in (corrected, share):
@@ -316,14 +317,14 @@ def _choose(
     Where most pairs have few trips, only those of the others ``judge``, and a little of them may go as at the start:
     people left out go between places that nobody else does.
     """
-    others = [(groups != group).astype(np.float64) for group in range(int(groups.max()) + 1)]
     rare = 0.0 if judge is None else trips.step(starts[0], np.zeros(trips.trips))[1] * RARE
     asked = np.ones(trips.trips, dtype=bool) if judge is None else judge
     best, most, kept = 0, -math.inf, list(starts)
     flows = kept
     for taken in range(max(most_steps, LEAST_STEPS) + 1):
         said, ahead = 0.0, []
-        for one, weight in zip(flows, others, strict=True):
+        for group, one in enumerate(flows):
+            weight = (groups != group).astype(np.float64)
             moved, likelihood = trips.step(one, weight)
             said += float(np.log(np.maximum(likelihood + rare, 1e-300)[(weight == 0) & asked]).sum())
             ahead.append(moved)
