@@ -146,7 +146,7 @@ def circle(count: int) -> int:
     worlds: dict[str, Callable[[], list[Trace]]] = {
         "GeoLife": lambda: _some([trace for _, trace in people_of_geolife()], count),
         "cabs": lambda: _some([t for _, t in recorded("cabspotting/cabspotting.parquet", "cab_id", None)], count),
-        "days of made-up lives": lambda: [_cut(made_up(1000 + number)[0], 3, 4) for number in range(count)],
+        "made-up lives, 6 to 14 h": lambda: [_morning(1000 + number) for number in range(count)],
         "drawn from the kernels": lambda: [drawn(number) for number in range(count)],
     }
     short = 0
@@ -175,10 +175,16 @@ def _cut(trace: Trace, first_day: int, last_day: int) -> Trace:
     return Trace(trace.lat_deg[keep], trace.lon_deg[keep], trace.times_s[keep])
 
 
+def _morning(seed: int) -> Trace:
+    trace = made_up(seed)[0]
+    some = slice(1440 * (3 + seed % 5) + 360, 1440 * (3 + seed % 5) + 840)
+    return Trace(trace.lat_deg[some], trace.lon_deg[some], trace.times_s[some])
+
+
 def a_minute(trace: Trace) -> Trace:
-    """At most one point a minute, the first of each, and two days."""
+    """At most one point a minute, the first of each, and eight hours."""
     _, first = np.unique(trace.times_s // MINUTE_S, return_index=True)
-    first = first[:2880]
+    first = first[:480]
     return Trace(trace.lat_deg[first], trace.lon_deg[first], np.rint(trace.times_s[first]))
 
 

@@ -302,6 +302,14 @@ def test_sizes_that_blur_nothing_and_histories_that_never_show_are_refused(
         load_config(tmp_path / "live.toml")
 
 
+def test_check_says_what_a_broker_alone_can_lose(tmp_path: Path) -> None:
+    mqtt = '[mqtt]\nurl = "mqtt://localhost"\ntopics = ["owntracks/+/+"]\n'
+    for text, there in ((mqtt + EXACT, True), (EXACT, False)):
+        (tmp_path / "live.toml").write_text(FILE + text)
+        said = "\n".join(promise_words(load_config(tmp_path / "live.toml")))
+        assert ("before its own disk has the message" in said) is there
+
+
 def test_check_says_that_two_devices_share_one_noise(tmp_path: Path) -> None:
     digest = "sha256:" + "0" * 64
     text = f'{FILE}[person.me]\ndevices.phone = "{digest}"\ndevices.old = "{digest}"\n{EXACT}'

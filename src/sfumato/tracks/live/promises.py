@@ -72,6 +72,11 @@ def promise_words(config: LiveConfig) -> list[str]:
                 "lie apart, releases of nearly one time show how far and where to, and their noise cancels; a device "
                 "that stays behind is a [person] of its own."
             )
+    if config.mqtt_topics:
+        out.append(
+            "MQTT: a broker acknowledges to the phone before its own disk has the message, and the bridge cannot ask how "
+            "it is set: docs/live.md says what mosquitto needs. HTTP is acknowledged by the bridge, after its disk."
+        )
     exact = [one.name for one in config.audiences if one.sees == "exact"]
     if exact:
         out.append(f"Exact: {', '.join(exact)} see true positions; whoever is told them by these knows all there is.")
