@@ -74,8 +74,8 @@ def promise_words(config: LiveConfig) -> list[str]:
             )
     if config.mqtt_topics:
         out.append(
-            "MQTT: a broker acknowledges to the phone before its own disk has the message, and the bridge cannot ask how "
-            "it is set: docs/live.md says what mosquitto needs. HTTP is acknowledged by the bridge, after its disk."
+            "MQTT: a broker acknowledges to the phone before its own disk has the message, and how it is set cannot be "
+            "asked: docs/live.md says what mosquitto needs. HTTP is acknowledged by the bridge, after its disk."
         )
     exact = [one.name for one in config.audiences if one.sees == "exact"]
     if exact:
