@@ -1,6 +1,6 @@
 """kill -9 of bridge and broker under load: nothing acknowledged lost, nothing sent on twice with other noise.
 
-    python tests/faults/kill_live.py --kills 50
+    python tests/faults/kill_live.py --kills 50 [--every-broker 5]
 
 Two people send: one by HTTP, every position again until it is acknowledged, one by MQTT. Two blurred audiences
 are sent to, by Traccar's protocol and by MQTT. Every byte they get is searched for the true positions.
@@ -107,7 +107,7 @@ class Load:
         return client
 
 
-def kill_under_load(folder: Path, kills: int) -> dict[str, object]:
+def kill_under_load(folder: Path, kills: int, every_broker: int = EVERY_BROKER) -> dict[str, object]:
     """Counts of what was acknowledged, lost, sent on twice differently, and exact in a blurred stream."""
     broker, port = broker_process(folder), free_port()
     assert broker is not None, "mosquitto is not installed"
@@ -130,7 +130,7 @@ def kill_under_load(folder: Path, kills: int) -> dict[str, object]:
         for number in range(kills):
             load.wait_for(3)
             time.sleep(random.uniform(0.2, 1.5))
-            some = broker if number % EVERY_BROKER == EVERY_BROKER - 1 else bridge
+            some = broker if number % every_broker == every_broker - 1 else bridge
             some.end()
             some.start()
         load.wait_for(20)
@@ -256,5 +256,7 @@ def searched(
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--every-broker", type=int, default=EVERY_BROKER, help="Of so many kills one is the broker's.")
+    given = parser.parse_args()
     with tempfile.TemporaryDirectory() as chosen:
-        print(json.dumps(kill_under_load(Path(chosen), parser.parse_args().kills), indent=1))
+        print(json.dumps(kill_under_load(Path(chosen), given.kills, given.every_broker), indent=1))
