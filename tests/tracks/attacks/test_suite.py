@@ -311,3 +311,36 @@ def test_a_point_a_minute_is_not_drawn_straight_between_the_few_that_are_matched
     raw = np.sqrt(np.mean((seen.seen.path_m - truth) ** 2))
     for attack in (roads.guess, known_moments.guess):
         assert np.sqrt(np.mean((attack(seen.seen, told) - truth) ** 2)) < raw
+
+
+def test_a_folder_is_held_to_its_certificate_and_files_that_cannot_be_read_are_told(tmp_path):
+    """It was not: any certificate's odds stood beside the attacks, and a damaged original was left out in silence."""
+    one, rides, shared = town.person(1, days=1), tmp_path / "rides", tmp_path / "shared"
+    rides.mkdir()
+    write_trace(one, rides / "a.gpx")
+    made = RUN.invoke(app, ["protect", str(rides), "-o", str(shared)])
+    assert made.exit_code == 0, made.output
+    (rides / "b.gpx").write_text("not a track")
+    words = [
+        "audit",
+        str(rides),
+        str(shared),
+        "--attacks",
+        "as released",
+        "--certificate",
+        f"{shared}.certificate.json",
+    ]
+    said = RUN.invoke(app, words)
+    assert said.exit_code == 0, said.output
+    assert "1 file could not be read as tracks and left out: rides/b.gpx" in said.output
+    [file] = shared.glob("*.gpx")
+    file.write_text(file.read_text() + " ")
+    assert RUN.invoke(app, words).exit_code == 1
+
+
+def test_of_one_person_what_is_found_is_found_whoever_many_try():
+    """It passed a pipeline: of one person chance can always say yes."""
+    yes, no = Finding.of([1.0]), Finding.of([0.3])
+    assert yes.more_than(0.05, 0.05 / 20)
+    assert not no.more_than(0.05, 0.05 / 20)
+    assert not yes.more_than(1.0, 0.05)

@@ -61,7 +61,12 @@ class Finding:
         return cls(float(values.mean()), low, high, len(values), error, spread)
 
     def more_than(self, share: float, risk: float) -> bool:
-        """Whether more than ``share`` was reached, which chance says with probability ``risk`` at most."""
+        """Whether more than ``share`` was reached, which chance says with probability ``risk`` at most.
+
+        One person is no sample: found more often than not is found.
+        """
+        if self.people == 1:
+            return self.share > max(share, 0.5)
         if self.spread is not None:
             return self.share + float(ndtri(risk)) * self.spread > share
         hits = round(self.share * self.people)

@@ -19,7 +19,7 @@ from sfumato.base.progress import progress
 from sfumato.base.units import length_m
 from sfumato.cli.output import print_json
 from sfumato.cli.tracks.archive_faces import named_columns
-from sfumato.cli.tracks.attacks.run_suite import people_in
+from sfumato.cli.tracks.attacks.run_suite import people_in, refused_words
 from sfumato.tracks.attacks.compare import CompareAsked, ComparedMechanism, cells_to_compare, compare_mechanisms
 from sfumato.tracks.attacks.outcomes import attackers_named
 from sfumato.tracks.attacks.practices.registry import MECHANISMS_COMPARED, RMS, mechanism_compared
@@ -67,7 +67,8 @@ def compare(asked: CompareOptions) -> None:
         within_m=length_m(asked.within),
         seed=asked.seed,
     )
-    found = people_in(asked.original, SourceReading(None, asked.time_zone, named_columns(asked.column)))
+    refused: list[str] = []
+    found = people_in(asked.original, SourceReading(None, asked.time_zone, named_columns(asked.column)), refused)
     everybody = list(found.items())
     chosen = [everybody[k] for k in evenly(len(everybody), asked.people)]
     with progress("Comparing", len(cells_to_compare(wanted)), quiet=asked.json) as step:
@@ -83,7 +84,7 @@ def compare(asked: CompareOptions) -> None:
         f"Private: computed from {len(chosen)} originals. In 100, what the best attacker finds within {asked.within}; "
         "errors of answers read naively. * on the frontier."
     )
-    for line in lines_of(rows):
+    for line in (*refused_words(refused), *lines_of(rows)):
         typer.echo(line)
 
 

@@ -13,7 +13,7 @@ from sfumato.base.errors import InputError, VerificationFailed
 from sfumato.base.files import write_text
 from sfumato.base.progress import progress
 from sfumato.base.things.traces import Trace, join_traces
-from sfumato.base.units import length_m
+from sfumato.base.units import count_of, length_m
 from sfumato.cli.output import fail, print_json
 from sfumato.pages.report.attacks_page import attacks_page
 from sfumato.tracks.attacks.knows import Knows
@@ -23,6 +23,7 @@ from sfumato.tracks.attacks.truths import KEPT, ReleasedDigest
 from sfumato.tracks.certificates.build import content_digest, milliseconds_as_s
 from sfumato.tracks.certificates.person_ids import renamed_people
 from sfumato.tracks.certificates.verify import check_whole, id_column, open_release, read_certificate
+from sfumato.tracks.folders.verify_folder import verify_folder
 from sfumato.tracks.io import SourceReading, read_trace
 from sfumato.tracks.io.archive import members, only_track
 from sfumato.tracks.io.formats import format_of, is_archive
@@ -57,12 +58,16 @@ def audit_by_attacks(originals: list[Path], release: Path, options: SuiteOptions
     widths = {limit.within_m for limit in limits if limit.within_m is not None}
     if widths - {within_m}:
         raise InputError("A limit is for another distance than --within.", "Give all limits at one distance.")
+    refused: list[str] = []
     try:
-        people, pairs = _pairs(originals, release, document, options.reading)
+        if document is not None and release.is_dir():
+            verify_folder(document, release)
+        people, pairs = _pairs(originals, release, document, options.reading, refused)
     except VerificationFailed as error:
         fail(error, json=options.json, code=1)
     with progress("Attacking", people + len(asked.attackers), quiet=options.json) as step:
         found = attack_releases(pairs, asked, step)
+    found = replace(found, notes=(*found.notes, *refused_words(refused)))
     past = [(text, one) for text, limit in zip(options.fail_if, limits, strict=True) for one in limit.past(found)]
     if options.report is not None:
         page = attacks_page(found, public=options.public)
@@ -93,17 +98,21 @@ def _say(found: Suite, past: list[tuple[str, Attempt]], report: Path | None) -> 
 
 
 def _pairs(
-    originals: list[Path], release: Path, document: Mapping[str, object] | None, reading: SourceReading
+    originals: list[Path],
+    release: Path,
+    document: Mapping[str, object] | None,
+    reading: SourceReading,
+    refused: list[str],
 ) -> tuple[int, Iterator[tuple[str | None, Trace, ReleasedDigest | None]]]:
     """How many people, and everybody's original beside what attackers see of the release, which is not held longer."""
     if document is None or release.is_dir():
-        seen = dict(_digests(each_in([release], SourceReading(keep=KEPT))[1]))
+        seen = dict(_digests(each_in([release], SourceReading(keep=KEPT), refused)[1]))
     elif document.get("people") == 1 or not format_of(release).people:
         seen = dict(_digests(iter(_with_kept(open_release(document, release)[1], release, document))))
     else:
         seen = _checked_digests(release, document)
     seen = dict(renamed_people(list(seen.items()), release, given=True))
-    names, first = each_in(originals, replace(reading, keep=KEPT))
+    names, first = each_in(originals, replace(reading, keep=KEPT), refused)
     if len(names) == len(seen) == 1:
         return 1, ((None, trace, next(iter(seen.values()))) for _, trace in first)
     if not set(seen) <= set(names):
@@ -124,7 +133,8 @@ def _checked_digests(release: Path, document: Mapping[str, object]) -> dict[str 
     seen: dict[str | None, ReleasedDigest] = {}
 
     def digests() -> Iterator[tuple[str | None, FloatArray, FloatArray, FloatArray]]:
-        for name, trace in each_in([release], SourceReading(columns=id_column(document.get("ids")), keep=KEPT))[1]:
+        reading = SourceReading(columns=id_column(document.get("ids")), keep=KEPT)
+        for name, trace in each_in([release], reading, [])[1]:
             seen[name] = ReleasedDigest.of(trace)
             yield name, milliseconds_as_s(trace.times_s), trace.lat_deg, trace.lon_deg
 
@@ -136,7 +146,7 @@ def _with_kept(
     people: list[tuple[str | None, Trace]], release: Path, document: Mapping[str, object]
 ) -> list[tuple[str | None, Trace]]:
     """The people of a release with the fields that it kept: its certificate's digest is of places and times alone."""
-    again = people_in([release], SourceReading(columns=id_column(document.get("ids")), keep=KEPT))
+    again = people_in([release], SourceReading(columns=id_column(document.get("ids")), keep=KEPT), [])
     if len(people) == 1:
         again = {people[0][0]: next(iter(again.values()))}
     fuller = [(name, again.get(name, trace)) for name, trace in people]
@@ -146,17 +156,22 @@ def _with_kept(
     ]
 
 
-def each_in(sources: list[Path], reading: SourceReading) -> tuple[list[str | None], Iterator[tuple[str | None, Trace]]]:
+def each_in(
+    sources: list[Path], reading: SourceReading, refused: list[str]
+) -> tuple[list[str | None], Iterator[tuple[str | None, Trace]]]:
     """Who is in files, and their tracks one by one; the rows of one table are not held as tracks all at once."""
     if len(sources) == 1 and not is_archive(sources) and format_of(sources[0]).people:
         table = TableReading(reading.columns, reading.zone, reading.one_person)
         return people_one_by_one(sources[0], table, keep_if_there=reading.keep)
-    found = people_in(sources, reading)
+    found = people_in(sources, reading, refused)
     return list(found), ((name, found.pop(name)) for name in list(found))
 
 
-def people_in(sources: list[Path], reading: SourceReading) -> Named:
-    """Everybody in files, folders and archives: by id in tables, else one person, whose files are put together."""
+def people_in(sources: list[Path], reading: SourceReading, refused: list[str]) -> Named:
+    """Everybody in files, folders and archives: by id in tables, else one person, whose files are put together.
+
+    ``refused`` gets the names of files that hold no track that can be read.
+    """
     found: dict[str | None, list[Trace]] = {}
     if not is_archive(sources):
         with only_track(sources[0]) as path:
@@ -168,10 +183,16 @@ def people_in(sources: list[Path], reading: SourceReading) -> Named:
                     try:
                         _take(path, reading, found)
                     except InputError:
-                        continue
+                        refused.append(member.name)
     if not found:
         raise InputError("There is no track in these files.", "Give files with positions and times.")
     return {name: _joined(parts) for name, parts in found.items()}
+
+
+def refused_words(refused: list[str]) -> list[str]:
+    """A note about files that nobody could read."""
+    some = f"{count_of(len(refused), 'file')} could not be read as tracks and left out: {', '.join(refused[:3])}"
+    return [f"{some}{' ...' if refused[3:] else ''}."] if refused else []
 
 
 def _take(path: Path, reading: SourceReading, found: dict[str | None, list[Trace]]) -> None:
