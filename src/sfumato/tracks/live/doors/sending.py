@@ -36,6 +36,7 @@ class Sending:
         targets = {target for one in reading.config.audiences for target in one.send}
         self._free = {target: asyncio.Semaphore(_CONNECTIONS) for target in targets}
         self._came = Counter[str]()  # how many arrived anywhere, by audience
+        self._noted = set[tuple[str, str]]()  # audiences and topics that the store has: not one write a message
         self._told = set[tuple[str, str, int]]()  # refusals that were logged
         self._arrived: set[tuple[str, str, str, int]] = set()  # at one target of several; no place is kept
 
@@ -58,6 +59,7 @@ class Sending:
     async def _take_back(self, rows: Sequence[tuple[str, str, str]]) -> None:
         for audience, _, topic in rows:
             if self._broker is not None and await self._broker.publish(topic, b""):
+                self._noted.discard((audience, topic))
                 self._reading.store.drop_topic(audience, topic)
 
     async def _lane(self, audience: Audience) -> None:
@@ -109,7 +111,9 @@ class Sending:
         try:
             if kind == "mqtt":
                 assert self._broker is not None
-                self._reading.store.retain(audience.name, one.person, address)
+                if (audience.name, address) not in self._noted:
+                    self._reading.store.retain(audience.name, one.person, address)
+                    self._noted.add((audience.name, address))
                 return await self._broker.publish(address, json.dumps(message or view.to_json()).encode())
             if message is None:  # other servers know no names
                 return True
