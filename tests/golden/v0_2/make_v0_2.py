@@ -48,3 +48,6 @@ run("protect", "rides", "-o", "at_once", "--mechanism", "independent", "--noise"
     "--certificate", "at_once.json")  # fmt: skip
 run("protect", "rows", "-o", "dataset", "--user-column", "user_id")
 run("hide", "rows", "-o", "hidden_rows", "--places", "people", "--user-column", "user_id")
+run("protect", "rides/a.gpx", "-o", "track.gpx", "--certificate", "track.json")
+run("protect", "rows/a.parquet", "-o", "people.csv", "--user-column", "user_id", "--certificate", "people.json")
+run("smooth", "track.gpx", "--certificate", "track.json", "-o", "smooth.gpx")

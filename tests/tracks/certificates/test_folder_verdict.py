@@ -23,6 +23,7 @@ from sfumato.tracks.certificates.roughness import (
     looked_at_words,
     plausible_release,
 )
+from sfumato.tracks.noise.interface import AdditiveNoise
 from sfumato.tracks.noise.plausibility import GaussianRoughness
 from sfumato.tracks.people import noise as drawing
 from sfumato.tracks.people.noise import Noise, PeopleRows
@@ -135,11 +136,11 @@ def test_originals_sealed_as_a_release_are_not_plausible(
     def unmoved(self: Noise, rows: PeopleRows) -> tuple[np.ndarray, np.ndarray]:
         return snap(rows.lat_deg, rows.lon_deg, float(self.plan.snap_m))
 
-    def as_it_was(self: Noise, mechanism: object, trace: Trace, draw: object) -> tuple[np.ndarray, np.ndarray]:
-        return snap(trace.lat_deg, trace.lon_deg, float(self.plan.snap_m))
+    def as_it_was(self: object, trace: Trace, rng: object = None) -> tuple[np.ndarray, np.ndarray]:
+        return trace.lat_deg, trace.lon_deg
 
     monkeypatch.setattr(Noise, "move", unmoved)
-    monkeypatch.setattr(Noise, "_released", as_it_was)
+    monkeypatch.setattr(AdditiveNoise, "release", as_it_was)
     monkeypatch.setattr(drawing, "check_drawn", lambda *_, **__: None)
     certificate, out = released(kind, tmp_path)
     monkeypatch.undo()

@@ -20,11 +20,10 @@ from typing import Any, Required, TypedDict
 
 from sfumato.accountant.compose import Guarantee, Losses
 from sfumato.base.arrays import jsonable
-from sfumato.base.errors import InputError, NotCertified, OtherVersion
+from sfumato.base.errors import InputError, NotCertified
 from sfumato.base.files import write_text
 from sfumato.base.numbers.odds import AS_PROMISED, HARDLY_ANY, mu_of, odds_at, odds_words, reached_words
 from sfumato.base.shown import Shown
-from sfumato.base.version import __version__
 from sfumato.tracks.certificates.build import FORMAT, KIND
 from sfumato.tracks.noise.gaussian_noise import about_people
 from sfumato.tracks.noise.interface import (
@@ -119,21 +118,6 @@ class Sealed(dict[str, Any], Shown):
     def write(self, path: str | Path) -> None:
         """To a file, in the very text that ``verify`` expects, whole or not at all."""
         write_text(Path(path), certificate_text(self))
-
-
-def other_version(document: Written, ignore_wording: bool) -> list[str]:
-    """A note where another version made the certificate, which is refused unless its wording is not looked at."""
-    said = document.get("sfumato")
-    if said == __version__:
-        return []
-    known = isinstance(said, str) and re.fullmatch(r"[0-9][0-9A-Za-z.+-]{0,39}", said)  # its author wrote it
-    made_by = said if known else "of an unknown version"
-    if ignore_wording:
-        return [f"Made by sfumato {made_by}, checked by {__version__}."]
-    raise OtherVersion(
-        f"Made by sfumato {made_by}; this is {__version__}: install {made_by if known else 'that'} to verify, "
-        "or use --ignore-wording to check the numbers only."
-    )
 
 
 def with_seal(body: Written, sign: Callable[[Written], Mapping[str, str]] | None = None) -> Sealed:

@@ -14,7 +14,6 @@ from typing import Any, TypeGuard
 
 from sfumato.base.errors import InputError, SfumatoError, VerificationFailed
 from sfumato.base.things.traces import Trace
-from sfumato.base.version import __version__
 from sfumato.tracks.certificates.build import (
     FORMAT,
     KIND,
@@ -32,10 +31,10 @@ from sfumato.tracks.certificates.document import (
     certificate_text,
     fields_of,
     file_facts,
-    other_version,
     refuse_other_files,
     with_seal,
 )
+from sfumato.tracks.certificates.earlier import as_written_then, differs, other_version
 from sfumato.tracks.certificates.person_ids import StatedIds
 from sfumato.tracks.io import read_trace, read_traces
 from sfumato.tracks.io.draft import plain
@@ -52,7 +51,6 @@ _SENTENCES = (  # all else is a number or a name, and is compared whatever the w
     "if_turning.meaning",
     *("secrets.statement", "secrets.limits", "secrets.loss_over_class_grid", "ids.meaning"),
 )
-_SINCE = ("headline", "plan", "times", "several_files", "if_turning")  # what other versions' may not have
 _KINDS = "Check the file; a smoothed track's certificate is for sfumato verify --raw, or judge_smoothed."
 _CHANGED = "It was changed."
 _INDEX = "That is the index of a pandas frame: write it with index=False."
@@ -60,11 +58,6 @@ LOSS_TOLERANCE = 1e-6  # exact losses go through a factorisation
 _FACTORISED = (
     *("loss_at_times", "stay_loss", "stay_odds_99", "secrets.loss_over_class", "secrets.odds_99_over_class"),
     *("secrets.offset_loss", "secrets.offset_odds_99"),
-)
-_STAYS = ("stay_loss", "stay_odds_99")
-_FALSE_STAYS = (
-    "Version 0.1.0 stated odds for stays that noise for chosen secrets does not keep.",
-    "Its certificates with --secrets are refused: protect the trace again with this version.",
 )
 
 
@@ -114,9 +107,9 @@ def verify(
 ) -> Verified:
     """Recompute everything from certificate + release; :class:`VerificationFailed` with the reason if they disagree.
 
-    ``signer`` (a public key in base64, or its PEM file) demands a valid signature by that key. A certificate of another
-    version is refused, since its sentences cannot be written again here; ``ignore_wording`` checks the numbers only,
-    and then no sentence of the certificate has been checked.
+    ``signer`` (a public key in base64, or its PEM file) demands a valid signature by that key. Sentences of 0.2.0 are
+    written again as it wrote them, and what it did not say is noted; another version is refused. ``ignore_wording``
+    checks the numbers only, and then no sentence of the certificate has been checked.
     """
     document = read_certificate(source)
     checks, notes = check_opening(document, signer, ignore_wording)
@@ -214,24 +207,17 @@ def check_recomputed(
         raise VerificationFailed(f"The certificate's terms do not hold: {error.what}", error.advice) from error
     except (ArithmeticError, ValueError, TypeError) as error:
         raise VerificationFailed("The certificate's terms do not hold: a number is beyond use.", _CHANGED) from error
-    if document.get("sfumato") != __version__:
-        again = {name: value for name, value in again.items() if name not in _SINCE or name in document}
-    if document.get("sfumato") == "0.1.0":
-        notes += _stays_of_the_first_edition(document, again)
-    again |= {"sfumato": document["sfumato"], "release": {**again["release"], **file}}
+    then, unsaid = as_written_then(document, again, words)
+    notes += unsaid
+    then |= {"sfumato": document["sfumato"], "release": {**again["release"], **file}}
     unsealed = {name: value for name, value in document.items() if name not in (SIGNATURE, SEAL)}
-    _compare(again, unsealed, words=words)
+    _compare(then, unsealed, words=False)
+    if words:
+        try:
+            _compare(then, unsealed)
+        except VerificationFailed as error:
+            raise differs(document) or error from None
     return f"universal bound, losses, epsilon, delta, odds{' and every sentence' if words else ''}, recomputed"
-
-
-def _stays_of_the_first_edition(document: Written, again: dict[str, object]) -> list[str]:
-    """What 0.1.0 said about stays: nothing for noise shaped by a prior, and what was false for chosen secrets."""
-    if "secrets" in document:
-        raise VerificationFailed(*_FALSE_STAYS)
-    if document.get("stay_loss") is not None or again["stay_loss"] is None:
-        return []
-    again |= dict.fromkeys(_STAYS)
-    return ["0.1.0 stated nothing about stays here: a place stayed at is not protected."]
 
 
 def _checked_signer(document: Written, signer: str | Path | None) -> str | None:

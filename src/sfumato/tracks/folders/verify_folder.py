@@ -26,10 +26,10 @@ from sfumato.tracks.certificates.document import (
     SEAL,
     SIGNATURE,
     Certificate,
-    other_version,
     with_seal,
     worst_odds,
 )
+from sfumato.tracks.certificates.earlier import differs, other_version
 from sfumato.tracks.certificates.person_ids import StatedIds, given_among
 from sfumato.tracks.certificates.roughness import (
     Answer,
@@ -118,10 +118,11 @@ def _verified(document: FolderDocument, folder: Path, checks: list[str], ignore_
             raise VerificationFailed(
                 "The release has other people or points than the certificate says.", "Get the release again."
             )
-    if not ignore_wording and without_seal(again.document()) != without_seal(document):
-        raise VerificationFailed(
+    written = {**without_seal(again.document()), "sfumato": document["sfumato"]}
+    if not ignore_wording and written != without_seal(document):
+        raise differs(document) or VerificationFailed(
             "The certificate's sentences are not those of this version.",
-            "It was changed or made by another version: --ignore-wording checks files and noise only.",
+            "It was changed.",
         )
     if (noise := document["noise"]) is not None:
         if noise["simulation"] and not document["simulation"]:

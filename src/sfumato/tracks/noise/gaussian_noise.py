@@ -33,6 +33,11 @@ from sfumato.tracks.plan import MOST_NOISE_M, ODDS_DELTA, Target
 from sfumato.tracks.priors.kernels import Kernel
 
 NOISE_STEP_M = 0.01
+LAGGED_AXES = (
+    "Coordinates that depend on each other with a lag (zigzags, streets in a grid, laps): what is north now was east "
+    "before, and both are looks at the same thing. Over the class there is no limit (`sfumato cost --laps` computes "
+    "laps); for people who tend to turn one way round there is one: if_turning."
+)
 NOT_COVERED = (
     "A routine: the same way, or the same hours at the same places, repeated over days. Every repetition is another "
     "look at the same thing, and the noise of many days averages out; `sfumato cost` computes what it costs.",
@@ -49,9 +54,7 @@ NOT_COVERED = (
     "learns the roads from other people's releases, which shows the constant part of a long release's noise.",
     "An adversary who knows where you truly were at some moment: from there they know the noise, and the moments "
     "around it.",
-    "Coordinates that depend on each other with a lag (zigzags, streets in a grid, laps): what is north now was east "
-    "before, and both are looks at the same thing. Over the class there is no limit (`sfumato cost --laps` computes "
-    "laps); for people who tend to turn one way round there is one: if_turning.",
+    LAGGED_AXES,
     "Questions about several moments together (direction, speed, the shape of the path) beyond the losses stated.",
     "The times themselves, the gaps between them, the number of points and of segments: they are released as they are.",
     "The whole-degree cell (about 100 km) the path lies in.",

@@ -259,7 +259,7 @@ def _unchanged(
     expected = {
         "format": FORMAT,
         "kind": SMOOTHED,
-        "sfumato": inner["sfumato"] if ignore_wording else __version__,
+        "sfumato": inner["sfumato"],
         "points": released.points,
         "people": len(people),
         "derived": document.get("derived") if ignore_wording else {"how": HOW, "meaning": MEANING},
