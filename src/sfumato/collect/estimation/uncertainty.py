@@ -174,8 +174,8 @@ class Linearised:
         return np.ascontiguousarray(found)
 
     def covariance(self, chosen: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """(what falls with the number of reports, what stands for the bias of the pull): of the sums over ``chosen``,
-        for the people who reported. Of many channels, and of many reports of each person, it is never too small."""
+        """(what the noise adds, what does not fall with the number of reports: the pull's bias, uneven squares): of the
+        sums over ``chosen``. Of many channels, and of many reports of each person, it is never too small."""
         rows = self.solve(chosen)
         mean = (chosen - rows * self.pull) / self.people
         blurred = rows * (self.pull * self.theta)
@@ -183,9 +183,9 @@ class Linearised:
         for one in self.channels:
             loadings = one.loadings(rows)
             falls += one.per_person * (loadings * one.reported) @ loadings.T
-        # Who of a cell that lies partly inside is inside, is not reported; areas share no ground.
-        parted, uneven = (np.diag(chosen @ one) - (chosen * one) @ chosen.T for one in (self.theta, self.theta**2))
-        return self.people * falls + parted / self.people, blurred @ blurred.T + UNEVEN * uneven
+        # Areas share no ground.
+        uneven = np.diag(chosen @ self.theta**2) - (chosen * self.theta**2) @ chosen.T
+        return self.people * falls, blurred @ blurred.T + UNEVEN * uneven
 
     def _moments(self, chosen: FloatArray, rows: FloatArray, target: Target, *, first: int | None = None) -> Moments:
         theta, pull, people = self.theta, self.pull, self.people

@@ -5,16 +5,16 @@ A district takes from each square of the grid the part of its ground that lies i
 made from the joint estimate (:mod:`sfumato.collect.estimation.uncertainty`), never from intervals of cells. Districts
 are named before anybody reports, and cannot be chosen to suit the data.
 
-*Told apart.* Two neighbours A and B, with even shares s_A and s_B: were one twice as densely peopled as the other,
-the densities theta_A / s_A and theta_B / s_B would differ by x = (s_A + s_B) / (s_A + s_B + the larger). They are told
-apart when the fuller comes out fuller in 95 of 100 campaigns:
+*Told apart.* Two neighbours A and B, with even shares s_A and s_B, one twice as densely peopled as the other (the
+larger, which is harder to see), all else even: told apart when the fuller comes out fuller in 95 of 100 campaigns:
 
-    z_0.95 sqrt(a' Cov a)  <=  x,       a = 1_A / s_A - 1_B / s_B,
+    z_0.95 sqrt(a' Cov a)  <=  x = a' G d,       a = 1_A / s_A - 1_B / s_B,       G = P diag(theta) P',
 
-with the covariance of the very estimate, were people spread evenly (through the mean of channels that follow the map:
-it asks for up to 1 % fewer reports). It knows the channels and the number of reports, and nothing that was reported.
-While two neighbours are not told apart, the two that are hardest to tell are shown together. A plan and the map that
-comes of it use the same function.
+with P the part of each square in each district, theta the even map, d how much denser than even a district is: of a
+square on the border each is given some of the other's people, so that less is seen than the difference a'd. Cov is that
+of the very estimate, people drawn too, spread evenly (through the mean of channels that follow the map: up to 1 % fewer
+reports). It knows the channels and the number of reports, and nothing that was reported. While two neighbours are not
+told apart, the two that are hardest to tell are shown together. A plan and the map that comes of it use one function.
 
 *Changes.* A round's own estimate of each district errs by its own reports' noise, apart from every other round's. Of a
 mean over rounds, or a difference of two, sum_i c_i e_i with the intervals (l_i, u_i) of each, the interval is
@@ -102,6 +102,8 @@ class Telling:
     """What reports tell of districts: their even shares, and how their estimates vary together."""
 
     even: FloatArray
+    seen: FloatArray
+    """G: what people of one district add to the share of another, or of its own."""
     falls: FloatArray
     """The covariance of one report; it falls with their number."""
     stays: FloatArray
@@ -110,10 +112,14 @@ class Telling:
     def reports_for(self, one: Group, other: Group) -> float:
         """From how many reports on these two are told apart, each a district or several together; inf: from none."""
         sizes = [float(self.even[list(group)].sum()) for group in (one, other)]
-        a = np.zeros(self.even.size)
+        if sizes[0] < sizes[1]:
+            return self.reports_for(other, one)
+        a, denser = np.zeros((2, self.even.size))
         a[list(one)], a[list(other)] = 1 / sizes[0], -1 / sizes[1]
-        apart = (sum(sizes) / (sum(sizes) + max(sizes)) / ndtri(_CONFIDENCE)) ** 2
-        room = apart - float(a @ self.stays @ a)
+        density = sum(sizes) / (sum(sizes) + sizes[0])
+        denser[list(one)], denser[list(other)] = 2 * density - 1, density - 1
+        apart = max(float(a @ self.seen @ denser), 0.0) / float(ndtri(_CONFIDENCE))
+        room = apart**2 - float(a @ self.stays @ a)
         return float(a @ self.falls @ a) / room if room > 0 else float("inf")
 
     def groups(self, reports: float) -> tuple[Group, ...]:
@@ -126,8 +132,12 @@ def telling(districts: Districts, tallies: Sequence[Tally], reporting: Reporting
     even = linearise(alike(tallies, most=1), np.full(districts.grid.cells, 1.0 / districts.grid.cells), reporting)
     chosen = districts.chosen
     falls, stays = even.covariance(chosen)
+    share, seen = chosen @ even.theta, (chosen * even.theta) @ chosen.T
+    totals = [tally.total for tally in tallies]
+    each = sum(totals) / max(totals) if reporting == "every-cycle" else 1.0  # reports of one person, who is drawn once
+    falls = even.reports * falls + each * (seen - np.outer(share, share))
     beside = neighbours(districts.of_cell.reshape(districts.grid.shape))
-    return Telling(chosen @ even.theta, even.reports * falls, stays, tuple(beside))
+    return Telling(share, seen, falls, stays, tuple(beside))
 
 
 @dataclass(frozen=True, slots=True)
