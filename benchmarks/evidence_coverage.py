@@ -31,7 +31,7 @@ from sfumato.base.things.estimated_map import EstimatedMap, GridAreas, MapCells
 from sfumato.base.things.grid import Grid
 from sfumato.tracks.answers.flows.origin_destination import estimate_flows
 from sfumato.tracks.answers.maps.heatmap import estimate_heatmap
-from sfumato.tracks.answers.maps.simulated import FEW_DRAWN, NO_SURER
+from sfumato.tracks.answers.maps.simulated import FEW_DRAWN, NO_SURER, TOO_FINE
 from sfumato.tracks.answers.ways.displacement import estimate_displacements
 
 NOISE_M, BUSIEST, LEAST_HELD, WIDEST = 400.0, 20, 86.0, 1.5
@@ -86,7 +86,7 @@ def heatmap(world: World, people: int, stays: int, noise_m: float, cell_m: float
     )
     missed = [
         *([_said(seen, "held", (FEW_DRAWN,))] if min(at_all, at_top) < LEAST_HELD else []),
-        *(["width"] if width > WIDEST * best else []),
+        *([_said(seen, "width", (TOO_FINE,))] if width > WIDEST * best else []),
         *([_said(seen, "worse", (NO_SURER, FEW_DRAWN))] if worse.max() > runs / 10 else []),
     ]
     counted = sum(not one.found.corrected for one in seen)

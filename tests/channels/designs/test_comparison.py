@@ -13,9 +13,11 @@ from sfumato.base.errors import InputError
 from sfumato.base.things.cell_prior import CellPrior
 from sfumato.base.things.channel import Channel
 from sfumato.base.things.grid import Grid
-from sfumato.channels.designs import comparison
+from sfumato.channels.designs import comparison, tuned
 from sfumato.channels.designs.comparison import compare
 from sfumato.channels.designs.door import compared_rows
+from sfumato.channels.designs.geo.planar import planar_laplace_matrix
+from sfumato.channels.designs.lip.candidates import best_reported
 from sfumato.channels.designs.lip.lip_optimal import optimal_channel
 from sfumato.channels.measures.all_measures import measure_all
 from sfumato.papers.lip.lip_comparison import synthetic_city
@@ -158,6 +160,16 @@ def test_the_optimum_per_unit_of_distance_is_compared_where_that_is_held_equal()
     assert best.geo_epsilon_per_unit <= 0.7
     with pytest.raises(InputError, match="cannot be compared at equal lip"):
         compare(prior, distances, [0.7], grid=grid, distances=distances, mechanisms=["geo-optimal"])
+
+
+def test_the_optimum_that_ran_out_of_time_costs_no_more_than_planar_laplace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuned, "_MOST_SECONDS", 0.01)
+    grid = Grid.plain(21, 21, 6 / 21, 6 / 21)
+    prior, distances = synthetic_city(21)
+    rows = compare(prior, distances, [2.0], grid=grid, at="geo", mechanisms=["geo-optimal", "exponential+remap"])
+    stopped, exponential = (row.average_distortion for row in rows)
+    laplace = best_reported(planar_laplace_matrix(grid, 2.0), prior, distances)
+    assert stopped <= laplace.cost * (1 + 1e-9) < exponential
 
 
 def test_the_optimum_of_the_notion_is_compared_beyond_400_symbols_with_a_certified_bracket() -> None:

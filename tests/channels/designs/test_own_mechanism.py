@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from channel_command import answer, refused
+from channel_command import answer, refused, run
 from repository import ROOT
 from typer.testing import CliRunner
 
@@ -98,6 +98,15 @@ def test_the_command_takes_files_and_objects(tmp_path: Path, monkeypatch: pytest
     assert rows["fixed"]["ldp"] == pytest.approx(0.5) == rows["MATRIX"]["ldp"]
     refused(*words, "my_mechanisms_of_a_test:broken", says="broken failed at 0.5: RuntimeError: not today")
     refused(*words, "my_mechanisms_of_a_test:absent", says="was not found")
+    Path("notion_of_a_test.py").write_text(
+        "def helped(q, p):\n    return (p[:, None] * q).max(axis=0).sum() - p.max()\n"
+    )
+    asked = ("--at", "notion_of_a_test.py:helped", "--epsilon", 0.1)
+    own = run("compare", "--synthetic", "3x3", *asked).splitlines()
+    head = next(line.split() for line in own if "mechanism" in line and "distortion  " in line)
+    exponential = next(line.split() for line in own if " exponential " in line)
+    assert head[-1] == "measured"
+    assert float(exponential[-1]) == pytest.approx(0.1, rel=1e-3)
     refused("compare", "--synthetic", "3x3", "--at", "kl", says="Choose from lip, ldp, geo, mi")
 
 

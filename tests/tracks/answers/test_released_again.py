@@ -69,6 +69,13 @@ def test_numbers_are_for_areas_wide_enough_and_the_picture_for_the_cells_asked_f
     assert found.notes[0].startswith("Of the 40 people released: their share, all counting the same.")
     assert "low_alike to high_alike of people like these" in found.notes[0]
     assert any("cannot be told apart and are a picture" in note for note in found.notes)
+    assert not any("half as wide again" in note for note in found.notes)
+    finer = estimate_heatmap([received(people, noise_m=300.0)], cell_m=200, bounds=BOUNDS, weight="people")
+    (fine,) = [note for note in finer.notes if "half as wide again" in note]
+    assert fine.startswith("Noise 1.5 times")
+    write_answer(finer, tmp_path / "fine.csv")
+    assert fine in (tmp_path / "fine.csv").read_text().replace('""', '"')
+    assert fine in finer._repr_html_()
     for ending in ("csv", "json", "geojson"):
         path = tmp_path / f"heat.{ending}"
         write_answer(found, path)
@@ -118,17 +125,20 @@ def test_an_answer_says_what_it_cannot_promise() -> None:
     corrected, counting = Amount(1.0, chance, 0.0, 0.0), Amount(0.0, chance, 0.0, 0.0)
     share = np.full(10, 0.1)
     far, near = share + 0.05 * np.resize([1.0, -1.0], 10), share + 0.001 * np.resize([1.0, -1.0], 10)
-    assert doubts([corrected, corrected], [share, share], [far, far], 1.0) == []
-    assert doubts([counting, counting], [share, share], [share, share], 1.0) == [COUNTED]
-    (picture,) = doubts([counting, corrected], [share, share], [share, far], 1.0)
+    assert doubts([corrected, corrected], [share, share], [far, far], 1.0, 0.5) == []
+    assert doubts([counting, counting], [share, share], [share, share], 1.0, 0.5) == [COUNTED]
+    (picture,) = doubts([counting, corrected], [share, share], [share, far], 1.0, 0.5)
     assert "picture of the cells asked for is 0 % corrected" in picture
-    (unsure,) = doubts([corrected, corrected], [share, share], [near, far], 1.0)
+    (unsure,) = doubts([corrected, corrected], [share, share], [near, far], 1.0, 0.5)
     assert "Correcting moves the picture less than it lies off itself" in unsure
-    assert "moves the map" in doubts([corrected], [share], [near], 1.0)[0]
-    (few,) = doubts([corrected, corrected], [share, share], [far, far], 0.295)
+    assert "moves the map" in doubts([corrected], [share], [near], 1.0, 0.5)[0]
+    (few,) = doubts([corrected, corrected], [share, share], [far, far], 0.295, 0.5)
     assert "Tried on 29 % of the points" in few
     assert "busiest areas may be too narrow" in few
-    assert "Tried on 99 %" in doubts([corrected], [share], [far], 0.9999)[0]
+    assert "Tried on 99 %" in doubts([corrected], [share], [far], 0.9999, 0.5)[0]
+    (fine,) = doubts([corrected], [share], [far], 1.0, 2.0)
+    assert "Noise 2.0 times as wide as the cells asked for" in fine
+    assert "half as wide again" in fine
 
 
 def test_the_noise_of_all_releases_is_drawn_at_once_and_they_share_none() -> None:

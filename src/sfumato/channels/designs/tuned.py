@@ -14,7 +14,7 @@ from sfumato.base.numbers.blahut_arimoto_matrix import blahut_arimoto_matrix
 from sfumato.base.things.channel import Channel
 from sfumato.channels.designs.design_registry import MANY
 from sfumato.channels.designs.exponential import exponential_matrix
-from sfumato.channels.designs.geo.geo_optimal import optimal_geo_channel
+from sfumato.channels.designs.geo.geo_optimal import closed_forms, optimal_geo_channel
 from sfumato.channels.designs.geo.planar import planar_laplace_channel, planar_laplace_matrix
 from sfumato.channels.designs.limits import Deadline, design_epsilon, largest_rate
 from sfumato.channels.designs.lip.closed_forms import lip_design, resampling_channel
@@ -45,8 +45,10 @@ def ldp_optimal(target: LeakageTarget) -> Tuned:
 
 def geo_optimal(target: LeakageTarget) -> Tuned:
     """The optimum per unit of distance, the only notion in which it is compared."""
-    assert target.distances is not None
-    solve = partial(optimal_geo_channel, target.prior, target.distances, target.epsilon, distortion=target.distortion)
+    far, g = target.distances, target.epsilon
+    assert far is not None
+    rivals = partial(closed_forms, far, g, target.grid)
+    solve = partial(optimal_geo_channel, target.prior, far, g, distortion=target.distortion, rivals=rivals)
     return _optimum(solve, target)
 
 

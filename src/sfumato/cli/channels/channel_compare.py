@@ -124,6 +124,7 @@ def _print(rows: Sequence[Compared], at: str, unit: str) -> None:
         if row.lower_bound is not None:
             typer.echo(f"At {row.target:g} no channel costs less than {row.lower_bound:.6g} (certified).")
     head = ("target", "mechanism", "distortion", "LIP", "MI", "LDP", "max.leak", "Bayes err", "guess off", "geo-ind")
+    head += () if at in _AT else ("measured",)  # in the caller's own notion, which no other column has
     width = max(22, *(len(row.mechanism) for row in rows))
     typer.echo("  ".join(f"{word:<{width}}" if word == "mechanism" else f"{word:>10}" for word in head))
     last = None
@@ -134,5 +135,6 @@ def _print(rows: Sequence[Compared], at: str, unit: str) -> None:
         geo = "" if row.geo_epsilon_per_unit is None else f"{row.geo_epsilon_per_unit:.4g}"
         leaked = (row.lip, row.mutual_information_nats, row.ldp, row.maximal_leakage)
         values = (row.average_distortion, *leaked, row.bayes_error, row.adversary_distortion)
-        numbers = [f"{value:>10.6g}" for value in values]
-        typer.echo("  ".join([f"{row.target:>10g}", f"{row.mechanism:<{width}}", *numbers, f"{geo:>10}"]))
+        numbers = [f"{value:>10.6g}" for value in values] + [f"{geo:>10}"]
+        numbers += [] if at in _AT else [f"{row.measured:>10.6g}"]
+        typer.echo("  ".join([f"{row.target:>10g}", f"{row.mechanism:<{width}}", *numbers]))

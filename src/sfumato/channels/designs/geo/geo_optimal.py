@@ -115,7 +115,8 @@ def optimal_geo_channel(
         )
     work = p.size**2 * d.shape[1]
     deadline = Deadline.after(most_seconds)
-    wanted = positive(_usual_gap(work) if gap is None else gap, "gap", at_most=1.0)
+    usual = GAP if work <= LARGEST_PROBLEM else GAP_OF_MANY
+    wanted = positive(usual if gap is None else gap, "gap", at_most=1.0)
     names = tuple(inputs)
 
     promise = GeoPromise(far, g, unit, plane_error)
@@ -129,7 +130,7 @@ def optimal_geo_channel(
         return labels.ship(candidate, promise, p, d)
 
     def rival() -> Candidate:
-        others = (best_reported(matrix, p, d) for matrix in (_rivals(far, g) if rivals is None else rivals()))
+        others = (best_reported(matrix, p, d) for matrix in (closed_forms(far, g) if rivals is None else rivals()))
         return min(others, key=lambda other: other.cost)  # to certify one takes as long as the others together
 
     trivial = constant_report(p, d)
@@ -153,10 +154,10 @@ def optimal_geo_channel(
     return solution(made, cost, bound_below(bound, cost), gap=wanted, steps=steps, began=began)
 
 
-def _rivals(far: FloatArray, g: float, grid: Grid | None = None) -> Iterator[FloatArray]:
+def closed_forms(far: FloatArray, g: float, grid: Grid | None = None) -> Iterator[FloatArray]:
     """Channels in closed form that keep the promise too; what does not after all does not ship."""
     yield exponential_for_epsilon(far, g, metric=True).channel.matrix
-    if grid is not None:
+    if grid is not None and grid.cells == far.shape[0]:
         yield planar_laplace_matrix(grid, g)
 
 
@@ -164,10 +165,6 @@ def _seconds(work: Callable[[], object]) -> float:
     began = time.perf_counter()
     work()
     return time.perf_counter() - began
-
-
-def _usual_gap(work: int) -> float:
-    return GAP if work <= LARGEST_PROBLEM else GAP_OF_MANY
 
 
 def _solved(
@@ -209,7 +206,6 @@ def _solved(
 def build(task: ChannelTask) -> DesignedChannel:
     """The registry's geo-optimal."""
     far = task.prior.distances_m()
-    grid = task.grid if task.grid is not None and task.grid.cells == task.prior.size else None
     solved = optimal_geo_channel(
         task.prior.probabilities,
         far,
@@ -223,6 +219,6 @@ def build(task: ChannelTask) -> DesignedChannel:
         plane_error=task.plane_error,
         distortion_name=task.distortion_name,
         progress=task.progress,
-        rivals=lambda: _rivals(far, task.level, grid),
+        rivals=lambda: closed_forms(far, task.level, task.grid),
     )
     return DesignedChannel.from_solved(solved)

@@ -210,9 +210,10 @@ def _found(
         )
         amount, lost = amounts[-1], shown.shares(fits[-1].again) - share[-1]
         share = [one.mix(e, n) for one, e, n in zip(amounts, share, counted, strict=True)]
-        unsure = doubts(amounts, share, counted, drawn.kept)
+        unsure = doubts(amounts, share, counted, drawn.kept, max(law.noise_m for law in laws) / asked.side_m)
         more = _shifted_by(fits[-1].density, window, laid.common_m2, shown.shares)
-        without = amount.mix(fits[-1].without, shown.shares(_others(by_people)))
+        others = np.asarray(sum(one.sum(axis=0) - one for one in by_people))
+        without = amount.mix(fits[-1].without, shown.shares(others))
         released = amount.interval(share[-1], counted[-1], confidence, more)
         bias = lost if amount.part == 1 else amount.errors.mean(axis=0)
         alike = people_interval(share[-1], without, people, confidence, bias=bias, more=more)
@@ -220,11 +221,6 @@ def _found(
     by = (BY_PEOPLE if days is by_people else BY_DAYS) if fits[0].judged else FIXED
     picture, steps = (share[0], counted[0]), fits[-1].steps
     return _Found(reporting, shown, share[-1], counted[-1], released, alike, *picture, part, steps, by, unsure)
-
-
-def _others(groups: Sequence[FloatArray]) -> FloatArray:
-    """(groups, rows, columns): what counts without each group."""
-    return np.asarray(sum(one.sum(axis=0) - one for one in groups))
 
 
 def _merged(asked: AskedCells, shown: Reporting, width_m: float | None, untold: int, people: int) -> str:

@@ -275,6 +275,10 @@ FEW_DRAWN = (
     "Tried on {kept} % of the points: whether counting would come a little nearer is not sure, and intervals of "
     "the busiest areas may be too narrow (of taxis, they held less often than they say)."
 )
+TOO_FINE = (
+    "Noise {noises:.1f} times as wide as the cells asked for: areas are wide, and in made-up cities their intervals "
+    "were up to about half as wide again as those of the best method known."
+)
 TRIED_PARTS = (1.0, 0.75, 0.5, 0.25)
 ONE_IN = 10  # draws may be nearer to the truth by counting
 CLEAR = 0.15  # of what counting lies off: real cities are less smooth than those drawn, and the gain is less
@@ -294,11 +298,6 @@ class Amount:
     def mix(self, corrected: FloatArray, counted: FloatArray) -> FloatArray:
         """λ E + (1 - λ) N."""
         return self.part * corrected + (1 - self.part) * counted
-
-    @property
-    def off(self) -> float:
-        """How far the answer lies off in the draws, on average (total variation)."""
-        return 0.5 * float(np.abs(self.errors).sum(axis=-1).mean())
 
     def interval(
         self, share: FloatArray, counted: FloatArray, confidence: float, more: FloatArray | float
@@ -355,9 +354,9 @@ def _amount(
 
 
 def doubts(
-    amounts: Sequence[Amount], share: Sequence[FloatArray], counted: Sequence[FloatArray], kept: float
+    amounts: Sequence[Amount], share: Sequence[FloatArray], counted: Sequence[FloatArray], kept: float, noises: float
 ) -> list[str]:
-    """What a reader of the picture (first) and of the areas (last) must know, by nothing but the releases.
+    """What a reader of the picture (first) and of the areas (last) must know; the noise is ``noises`` cells wide.
 
     An answer that correcting moved by less than it lies off in the draws cannot be known to be nearer than counting.
     """
@@ -365,11 +364,14 @@ def doubts(
     notes = [] if areas.part == 1 else [PARTLY.format(part=100 * areas.part) if areas.part else COUNTED]
     if picture.part != areas.part:
         notes.append(OTHERWISE.format(part=100 * picture.part))
-    moved = [0.5 * float(np.abs(one - other).sum()) for one, other in zip(share, counted, strict=True)]
-    close = [amount.part > 0 and far < amount.off for amount, far in zip(amounts, moved, strict=True)]
+    moved = [np.abs(one - other).sum() for one, other in zip(share, counted, strict=True)]
+    off = [np.abs(amount.errors).sum(axis=-1).mean() for amount in amounts]
+    close = [amount.part > 0 and far < lies for amount, far, lies in zip(amounts, moved, off, strict=True)]
     if any(close):
         what = "the map" if all(close) else "the picture" if close[0] else "the areas"
         notes.append(NO_SURER.format(what=what))
     if kept < 1:
         notes.append(FEW_DRAWN.format(kept=math.floor(100 * kept)))
+    if noises > 1:
+        notes.append(TOO_FINE.format(noises=noises))
     return notes
