@@ -123,8 +123,8 @@ def _print(rows: Sequence[Compared], at: str, unit: str) -> None:
     for row in rows:
         if row.lower_bound is not None:
             typer.echo(f"At {row.target:g} no channel costs less than {row.lower_bound:.6g} (certified).")
-    head = ("target", "mechanism", "distortion", "LIP", "MI", "LDP", "max.leak", "Bayes err", "guess off", "geo-ind")
-    head += () if at in _AT else ("measured",)  # in the caller's own notion, which no other column has
+    head = ["target", "mechanism", "distortion", "LIP", "MI", "LDP", "max.leak", "Bayes err", "guess off", "geo-ind"]
+    head += [] if at in _AT else ["measured"]  # in the caller's own notion, which no other column has
     width = max(22, *(len(row.mechanism) for row in rows))
     typer.echo("  ".join(f"{word:<{width}}" if word == "mechanism" else f"{word:>10}" for word in head))
     last = None
