@@ -76,7 +76,7 @@ def broker_process(folder: Path) -> KilledProcess | None:
     return KilledProcess([found, "-c", str(config)], port, folder / "broker.log")
 
 
-def asked(url: str, *, data: bytes | None = None, token: str = "", wait_s: float = 20.0) -> tuple[int, bytes]:
+def asked(url: str, *, data: bytes | None = None, token: str = "", wait_s: float = 300.0) -> tuple[int, bytes]:
     """Status and body; 0 where nobody answered."""
     headers = {"authorization": f"Bearer {token}"} if token else {}
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import subprocess
@@ -222,13 +223,20 @@ def test_a_stream_writes_nothing_when_a_position_comes_that_its_reader_does_not_
             async for part in answer.body_iterator:  # type: ignore[attr-defined]
                 out.append(part)
 
+        async def has_written(count: int) -> None:
+            for _ in range(6000):
+                if len(out) >= count:
+                    return
+                await asyncio.sleep(0.01)
+            raise AssertionError(out)
+
         reading = asyncio.create_task(read())
-        await asyncio.sleep(0.1)
+        await has_written(2)
         for one in range(5):
             await commits.take(_at(one, 0, "somebody_else"))
             await asyncio.sleep(0.02)
         await commits.take(_at(9, 0) if name == "ana" else _at(10, 0))
-        await asyncio.sleep(0.1)
+        await (has_written(3) if name == "ana" else asyncio.sleep(0.1))  # what is not written has no moment to wait for
         reading.cancel()
         commits.close()
         return out
@@ -315,3 +323,29 @@ def test_check_says_that_two_devices_share_one_noise(tmp_path: Path) -> None:
     text = f'{FILE}[person.me]\ndevices.phone = "{digest}"\ndevices.old = "{digest}"\n{EXACT}'
     (tmp_path / "live.toml").write_text(text)
     assert any("2 devices" in words for words in promise_words(load_config(tmp_path / "live.toml")))
+
+
+def test_nothing_is_taken_back_before_what_is_still_on_its_way_to_the_broker() -> None:
+    went, arrived = list[bytes](), set[int]()
+
+    def publish(_topic: str, payload: bytes, **_how: object) -> SimpleNamespace:
+        number = len(went)
+        went.append(payload)
+        return SimpleNamespace(rc=0, is_published=lambda: number in arrived)
+
+    async def said(payload: bytes) -> bool:
+        with contextlib.suppress(TimeoutError):
+            return await asyncio.wait_for(broker.publish("share/me", payload), 0.05)
+        return False
+
+    async def take(_one: Position) -> None:
+        pass
+
+    broker = Broker("mqtt://localhost", (), take)
+    broker._client = SimpleNamespace(is_connected=lambda: True, publish=publish)  # type: ignore[assignment]
+    assert not asyncio.run(said(b"here"))  # the connection is lost meanwhile, and paho will send it again
+    assert not asyncio.run(said(b""))
+    assert went == [b"here"]
+    arrived |= {0, 1}
+    assert asyncio.run(said(b""))
+    assert went == [b"here", b""]

@@ -31,6 +31,7 @@ from sfumato.tracks.live.store import LiveStore, live_key
 from sfumato.tracks.places.places_file import Places, place_at, save_places
 
 pytestmark = pytest.mark.service
+COMPILING = "sfumato: compiling its loops, in the first run only ...\n"
 RECORDED = ROOT.parent / "shared" / "data" / "formats" / "owntracks" / "owntracks-recorder_demo-iphone.rec"
 
 
@@ -46,7 +47,8 @@ def running(folder: Path, audiences: str, *options: str, bridge: str = "", log: 
     one.start()
     try:
         yield f"http://127.0.0.1:{port}"
-        assert (folder / "bridge.log").read_text() == f"http://127.0.0.1:{port}\n{log}"  # and nothing is logged
+        said = (folder / "bridge.log").read_text().replace(COMPILING, "")  # a fresh machine says it, when it is slow
+        assert said == f"http://127.0.0.1:{port}\n{log}"  # and nothing is logged
     finally:
         one.end()
 
@@ -68,7 +70,7 @@ def people(url: str, token: str) -> list[dict[str, object]]:
     return found
 
 
-def until(true: Callable[[], object], wait_s: float = 60.0) -> None:
+def until(true: Callable[[], object], wait_s: float = 300.0) -> None:
     """Wait for something."""
     deadline = time.monotonic() + wait_s
     while not true():
@@ -80,7 +82,7 @@ class Events:
     """Every byte of a stream of events, from now on."""
 
     def __init__(self, url: str, path: str, token: str = "") -> None:
-        connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=60)
+        connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=300)
         connection.request("GET", path, headers={"authorization": f"Bearer {token}"})
         self.answer, self.came = connection.getresponse(), b""
         assert self.answer.status == 200

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.cli.tracks.live.bridge import check, link, pause, revoke
+from sfumato.tracks.live import owners_word
 from sfumato.tracks.live.audiences import load_config, token_hash
 from sfumato.tracks.live.bridge import Bridge
 from sfumato.tracks.live.owners_word import TURN_FILE
@@ -122,3 +123,122 @@ def test_check_tells_links_that_are_in_the_wild_and_pauses(tmp_path: Path, capsy
     capsys.readouterr()
     check(config, json=False)
     assert "open, the last" not in capsys.readouterr().out
+
+
+BOTH = (
+    '[audience.ana]\nsees = "exact"\nkeep = "1week"\n[audience.bo]\nsees = "blurred"\nnoise = "900m"\nkeep = "1week"\n'
+)
+
+
+def test_a_start_that_is_killed_while_it_notices_a_copy_has_opened_nothing_the_next_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bridge = _open(tmp_path, HEAD + BOTH)
+    bridge.store.add_link(token_hash("in the wild"), "ana", "me", 1000 * (NOW_S + 10**6))
+    bridge.store.close()
+    _copy(tmp_path, "copy")
+    bridge = _open(tmp_path, HEAD + BOTH)
+    for _ in range(3):
+        bridge.store.revoke("ana")
+    bridge.store.close()
+    shutil.copy(tmp_path / "copy", tmp_path / "live" / STORE_FILE)
+
+    def killed(*_words: object, **_more: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(owners_word, "write_text", killed)
+        with pytest.raises(KeyboardInterrupt):
+            _open(tmp_path, HEAD + BOTH)
+    bridge = _open(tmp_path, HEAD + BOTH)
+    assert bridge.paused == {"ana", "bo"}
+    assert bridge.store.link(token_hash("in the wild"), 1000 * NOW_S) is None
+
+
+def test_a_copy_made_while_the_bridge_ran_is_noticed_and_gives_no_second_place_the_noise_of_a_moment(
+    tmp_path: Path,
+) -> None:
+    bridge = _open(tmp_path, HEAD + BOTH)
+    bridge.take([_at(10)])
+    bridge.tidy()  # the log is cut: the file is whole
+    _copy(tmp_path, "copy")
+    bridge.take([_at(30, 1000.0), _at(5, 1000.0)])  # one late: before the last that the copy knows
+    bridge.tidy()
+    bridge.store.close()
+    shutil.copy(tmp_path / "copy", tmp_path / "live" / STORE_FILE)
+    bridge = _open(tmp_path, HEAD + BOTH)
+    assert bridge.paused == {"ana", "bo"}
+    for name in ("ana", "bo"):
+        bridge.store.end_pause(name, 1000 * NOW_S)
+    bridge = _open(tmp_path, HEAD + BOTH)
+    bridge.take([_at(30, 4000.0), _at(5, 4000.0)])
+    assert not _seen(bridge)
+    assert not bridge.view(bridge.config.audience("bo"), "me")
+    turn = (tmp_path / "live" / TURN_FILE).read_text()
+    bridge.tidy()
+    bridge.tidy()
+    assert int((tmp_path / "live" / TURN_FILE).read_text()) == int(turn) + 1  # not while nothing comes
+
+
+def test_whoever_names_one_more_place_and_stays_silent_is_not_shown_from_inside_it(tmp_path: Path) -> None:
+    bridge = _open(tmp_path)
+    bridge.take([_at(3), _at(2)])
+    change_places(tmp_path / "p", lambda was: was.add(place_at("new home", LAT, LON, radius_m=400.0, rng=2)))
+    bridge.tidy()
+    assert not _seen(bridge)
+
+
+def test_two_people_who_change_places_files_are_not_shown_from_inside_their_new_zones(tmp_path: Path) -> None:
+    for name, lat in (("a.places", LAT), ("b.places", LAT + 1)):
+        save_places(tmp_path / name, Places.none(rng=1).add(place_at("home", lat, LON, radius_m=400.0, rng=1)))
+    text = '[bridge]\nfolder = "live"\n[person.me]\nplaces = "{}"\n[person.you]\nplaces = "{}"\n' + ANA
+    bridge = _open(tmp_path, text.format("b.places", "a.places"))
+    bridge.take([_at(3), _at(2)])
+    assert len(_seen(bridge)) == 2
+    bridge.store.close()
+    bridge = _open(tmp_path, text.format("a.places", "b.places"))
+    assert not _seen(bridge)
+
+
+def test_late_points_around_what_was_sent_before_there_were_zones_are_no_run(tmp_path: Path) -> None:
+    bare = '[bridge]\nfolder = "live"\n'
+    bridge = _open(tmp_path, bare + ANA)
+    bridge.take([_at(30)])
+    bridge.store.close()
+    save_places(tmp_path / "h", Places.none(rng=1).add(place_at("home", LAT, LON, radius_m=400.0, rng=1)))
+    bridge = _open(tmp_path, f'{bare}places = "h"\n{ANA}')
+    bridge.take([_at(31, 2000.0), _at(29, 2100.0)])  # between them a moment at home
+    assert not _seen(bridge)
+    bridge.take([_at(20, 2200.0), _at(19, 2300.0)])
+    assert _seen(bridge) == [_at(one).time_ms for one in (29, 20, 19)]
+
+
+def test_whoever_reads_the_file_without_the_key_does_not_read_in_it_when_somebody_was_at_home(tmp_path: Path) -> None:
+    config = tmp_path / "live.toml"
+    save_places(tmp_path / "h", Places.none(rng=1).add(place_at("the cabin", LAT, LON, radius_m=400.0, rng=1)))
+    config.write_text(f'[bridge]\nfolder = "live"\nplaces = "h"\n{ANA}')
+    asked = load_config(config)
+    key = live_key(asked.folder)
+    for piped in (False, True):
+        bridge = Bridge(asked, key, LiveStore(asked.folder, key), clock=lambda: NOW_S + 600.0, piped=piped)
+        bridge.take([_at(200 - at + 1000 * piped) for at in range(200)])
+        fates = [fate for (fate,) in bridge.store._db.execute("SELECT fate FROM used")]
+        bridge.store._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        assert b"the cabin" not in (tmp_path / "live" / STORE_FILE).read_bytes()
+        if not piped:
+            assert set(fates) == {None}
+        bridge.store.close()
+    told = [fates.count(one) for one in range(4)]
+    assert sum(told) == 200
+    assert min(told) > 20
+
+
+def test_what_a_broker_keeps_longer_than_the_audience_may_look_back_is_taken_back(tmp_path: Path) -> None:
+    bridge = _open(tmp_path)
+    bridge.take([_at(3), _at(2)])
+    bridge.store.retain("ana", "me", "share/me")
+    bridge.tidy()
+    assert not bridge.store.kept_topics()
+    bridge.clock = lambda: NOW_S + 7 * 86_400.0
+    bridge.tidy()
+    assert bridge.store.kept_topics() == [("ana", "me", "share/me")]

@@ -69,6 +69,7 @@ class Bridge:
         self._newest: dict[int, int] = {}  # of each person's times: what is later was never used
         self._tracks: OrderedDict[str, Track] = OrderedDict()
         self._begun = {(person, size) for person, sizes in store.processes().items() for size in sizes}
+        self._took = False  # since it was counted
         store.open_or_close(config.names)
         self._files = self._places_now()
         store.keep_only({one.name: self._mark(one) for one in config.audiences})
@@ -101,7 +102,10 @@ class Bridge:
         """
         for person in ("", *self.config.people):
             self.gate_of(person)  # a places file that cannot be read is refused before anything is taken
-        drawn = [hmac.digest(self._print_key, file.read_bytes(), "sha256").hex() for file, *_ in self._files]
+        files = {"": self.config.places, **{person.name: person.places for person in self.config.people.values()}}
+        drawn = [
+            (name, hmac.digest(self._print_key, file.read_bytes(), "sha256")) for name, file in files.items() if file
+        ]
         whom = None if audience.people is None else sorted(audience.people)
         rule = (audience.sees, audience.noise_m, audience.delay_s, str(audience.hours), whom, self.config.zone.key)
         return hmac.digest(self._print_key, repr((rule, drawn)).encode(), "sha256")
@@ -136,7 +140,8 @@ class Bridge:
             passages = _settled(positions, passages)
             for one, passage in zip(positions, passages, strict=True):
                 if passage is not None:
-                    mark, fate = prints[one.person, one.time_ms], _FATES.index(passage.fate)
+                    # Only a pipe answers again, and nothing else has to remember who was inside.
+                    mark, fate = prints[one.person, one.time_ms], _FATES.index(passage.fate) if self.piped else None
                     batch.used.append((self.store.id_of(one.person), one.time_ms, mark, fate))
             if self.piped and "again" in outcomes:  # who sends again did not get the answer
                 passages = [
@@ -152,6 +157,7 @@ class Bridge:
                     batch.sights += sights if outcome == "new" else ()
                 taken.append(Taken(one, outcome, tuple(sights)))
             self.store.commit(batch)
+            self._took = self._took or bool(batch.used)
         except BaseException:
             self.store.rollback()
             self._tracks.clear()  # what was learnt from positions that are not in the store
@@ -208,7 +214,7 @@ class Bridge:
         found = gate.take(track, one.time_ms, one.lat_deg, one.lon_deg, beside)
         batch.leave += [(person, at) for at in found.leave_ms]
         batch.withhold += [(person, at) for at in found.withhold_ms]
-        batch.tracks[person] = json.dumps([track.place, track.held_ms, track.last_ms, track.late_ms]).encode()
+        batch.tracks[person] = json.dumps([None, track.held_ms, track.last_ms, track.late_ms]).encode()
         return found
 
     def _passed(self, one: Position) -> Passage | None:
@@ -227,9 +233,12 @@ class Bridge:
             number = self.store.id_of(person)
             kept = self.store.track_of(number)
             if kept is not None:
-                track.place, track.held_ms, track.last_ms, *late = json.loads(kept)
+                _, track.held_ms, track.last_ms, *late = json.loads(kept)
                 # Late ones that waited: where they were is not known any more.
                 batch.withhold += [(number, at) for some in late for at in some]
+            # There may have been no zones when the last ones came: what is not after them is late all the same.
+            newest = max(self.store.newest(number), -1 if track.last_ms is None else track.last_ms)
+            track.last_ms = None if newest < 0 else newest
             self._tracks[person] = track
             if len(self._tracks) > _TRACKS_KEPT:
                 self._tracks.popitem(last=False)
@@ -317,13 +326,17 @@ class Bridge:
         return found
 
     def tidy(self) -> None:
-        """Forget what nobody may look back at any more; of audiences that have ended, everything."""
+        """Forget what nobody may look back at any more; of audiences that have ended, everything; by places of now."""
+        if self._took:
+            self.store.count_turn()
+            self._took = False
         now = self.clock()
         keep = {one.name: one.keep_s for one in self.config.audiences}
         self.store.forget_old(keep, int(1000 * now))
         for one in self.config.audiences:
             if one.until_s is not None and now >= one.until_s:
                 self.store.forget(one.name)
+        self._follow_places()
 
 
 def _settled(positions: Sequence[Position], passages: Sequence[Passage | None]) -> list[Passage | None]:

@@ -1,8 +1,9 @@
 """What the owner of a bridge said, and what others answered: pauses, links, refusals, what a broker keeps.
 
-*Copies.* Starts, pauses, links, and what ends them are counted in the file (``user_version``) and beside it. A file
-that counts less than is written beside it, or has nothing beside it, is a copy from before: what was paused, revoked
-and forgotten since is not known, so the bridge shows nothing until somebody says otherwise.
+*Copies.* Starts, pauses, links, what ends them, and every minute in which something was taken are counted in the file
+(``user_version``) and beside it. A file that counts less than is written beside it, or has nothing beside it, is a copy
+from before: what was paused, revoked, forgotten and used since is not known, so the bridge shows nothing until somebody
+says otherwise. A folder that was set back as a whole cannot be told from one that was not.
 """
 
 from __future__ import annotations
@@ -15,6 +16,10 @@ from pathlib import Path
 from sfumato.base.files import write_text
 
 TURN_FILE = "live.turn"
+_PAUSE = (
+    "INSERT INTO pause SELECT ?1, ?2, NULL "
+    "WHERE NOT EXISTS (SELECT 1 FROM pause WHERE audience = ?1 AND until_ms IS NULL)"
+)
 
 
 class OwnersWord:
@@ -47,15 +52,20 @@ class OwnersWord:
         write_text(self._turn_file, f"{turn}\n", private=True)
 
     def open_or_close(self, audiences: Iterable[str]) -> None:
-        """Of a copy: everybody is paused since the last moment it knows, no link opens, and nothing kept is shown."""
+        """Of a copy: everybody is paused, no link opens, and nothing kept is shown: all of it before it counts again.
+
+        Since ever: a moment that is not in the copy may have been used, also one from before its last.
+        """
         beside = 0
         with contextlib.suppress(OSError, ValueError):
             beside = int(self._turn_file.read_text())
         if self.is_copy:
-            last = self._db.execute("SELECT COALESCE(MAX(time_ms) + 1, 0) FROM used").fetchone()[0]
-            for one in audiences:
-                self.pause(one, int(last))
-            self._db.executescript("DELETE FROM link; DELETE FROM sight; UPDATE retained SET recall = 1")
+            self._db.execute("BEGIN IMMEDIATE")
+            self._db.execute("UPDATE pause SET since_ms = 0 WHERE until_ms IS NULL")
+            self._db.executemany(_PAUSE, [(one, 0) for one in audiences])
+            for all_of_it in ("DELETE FROM link", "DELETE FROM sight", "UPDATE retained SET recall = 1"):
+                self._db.execute(all_of_it)
+            self._db.execute("COMMIT")
         self.count_turn(at_least=beside)
 
     # What receivers refused, and what a broker keeps.
@@ -119,11 +129,7 @@ class OwnersWord:
 
     def pause(self, audience: str, since_ms: int) -> None:
         """Nothing more leaves for an audience from now on, until the pause is ended."""
-        self._db.execute(
-            "INSERT INTO pause SELECT ?1, ?2, NULL "
-            "WHERE NOT EXISTS (SELECT 1 FROM pause WHERE audience = ?1 AND until_ms IS NULL)",
-            (audience, since_ms),
-        )
+        self._db.execute(_PAUSE, (audience, since_ms))
         self.count_turn()
 
     def end_pause(self, audience: str, until_ms: int) -> None:

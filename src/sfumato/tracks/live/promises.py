@@ -60,9 +60,10 @@ def promise_words(config: LiveConfig) -> list[str]:
         if len(chain.sizes_m) > 1:
             apart = ", ".join(format_length(step) for step in chain.steps_m)
             out.append(
-                f"Together: blurred audiences that compare notes learn what the finest ({format_length(finest)}) "
-                f"learns, and no more; the independent steps are {apart}. On a day of one fix in ten minutes the exact "
-                f"loss of all of them is {_day_loss(chain) * finest**2:.2f} x the floor (bound "
+                f"Together: blurred audiences that compare notes learn no more than the finest "
+                f"({format_length(finest)}) would of all moments that any of them sees; the independent steps are "
+                f"{apart}. On a day of one fix in ten minutes the exact loss of all of them is "
+                f"{_day_loss(chain) * finest**2:.2f} x the floor (bound "
                 f"{chain.mechanism(finest).bound().worst_loss:.2f})."
             )
     for person in config.people.values():
@@ -101,8 +102,9 @@ def _day_loss(chain: Chain) -> float:
 def _zone_words(config: LiveConfig, chain: Chain | None) -> list[str]:
     out = [
         "Zones: nothing but a zone's name ever leaves from inside one. After leaving, positions wait until there are "
-        "two and one is 100 m away from every zone, then leave together; what is sent is at any moment a part of what "
-        "`sfumato hide` would leave. Silence itself is seen: that somebody is in some zone, since when and until when."
+        "two and one is 100 m away from every zone, then leave together; what is sent is a part of what `sfumato hide` "
+        "would leave of all that came before, and what comes late takes nothing back. Silence itself is seen: that "
+        "somebody is in some zone, since when and until when."
     ]
     told = [one.name for one in config.audiences if one.sees == "zone"]
     if told and chain is not None:

@@ -2,7 +2,8 @@
 
 No true position is in it. What a blurred audience will see is kept as it will see it; an exact audience's positions are
 sealed with AES-256-GCM under a key derived from the bridge's. A time is kept with a keyed fingerprint of its position:
-two positions of one moment would get one noise, so the second is not shared, and a point sent again is known.
+two positions of one moment would get one noise, so the second is not shared, and a point sent again is known. A pipe
+keeps what became of it, too, under a keyed mask: whoever has the file does not read in it when somebody was at home.
 
 One transaction per batch: with ``durable`` on the disk (fsync) before :meth:`LiveStore.commit` returns; without it, it
 survives a killed process but not a power cut. What is deleted is overwritten (``secure_delete``) and cut from the log.
@@ -11,6 +12,7 @@ survives a killed process but not a power cut. What is deleted is overwritten (`
 from __future__ import annotations
 
 import contextlib
+import hmac
 import os
 import sqlite3
 import struct
@@ -68,7 +70,7 @@ class Sight:
 class LiveBatch:
     """What one transaction writes."""
 
-    used: list[tuple[int, int, int, int]] = field(default_factory=list)
+    used: list[tuple[int, int, int, int | None]] = field(default_factory=list)
     sights: list[Sight] = field(default_factory=list)
     last_only: set[str] = field(default_factory=set)
     leave: list[tuple[int, int]] = field(default_factory=list)  # person, time: held points that leave
@@ -125,6 +127,7 @@ class LiveStore(OwnersWord):
                 f"{path} cannot be used: {error}.", "Check disk, permissions, or restore a copy."
             ) from error
         self._seal = AESGCM(derived_key(key, b"live sealed positions"))
+        self._fate_key = derived_key(key, b"live fates")
         self._ids: dict[str, int] = dict(self._db.execute("SELECT name, id FROM person"))
         self._turn_file = folder / TURN_FILE
 
@@ -161,7 +164,12 @@ class LiveStore(OwnersWord):
     def mark_and_fate(self, person: int, time_ms: int) -> tuple[int | None, int | None]:
         """The fingerprint of the position that this moment had, and its fate; None is unknown."""
         found = self._db.execute("SELECT print, fate FROM used WHERE person = ? AND time_ms = ?", (person, time_ms))
-        return found.fetchone() or (None, None)
+        mark, fate = found.fetchone() or (None, None)
+        return mark, None if fate is None else self._masked(person, time_ms, fate)
+
+    def _masked(self, person: int, time_ms: int, fate: int) -> int:
+        """One of four fates as it stands in the file, and back."""
+        return fate ^ (hmac.digest(self._fate_key, b"%d %d" % (person, time_ms), "sha256")[0] & 3)
 
     def beside(self, person: int, time_ms: int) -> tuple[int, int]:
         """The moments of somebody right before and after this one."""
@@ -191,15 +199,16 @@ class LiveStore(OwnersWord):
     def commit(self, batch: LiveBatch) -> None:
         """Write a batch into the transaction that was begun, and end it."""
         db = self._db
-        db.executemany("INSERT OR IGNORE INTO used VALUES (?, ?, ?, ?)", batch.used)
+        used = [(*row[:3], None if row[3] is None else self._masked(row[0], row[1], row[3])) for row in batch.used]
+        db.executemany("INSERT OR IGNORE INTO used VALUES (?, ?, ?, ?)", used)
         if batch.processes:
             db.executemany("INSERT OR IGNORE INTO process VALUES (?, ?, ?)", batch.processes)
         if batch.leave or batch.withhold:
             db.executemany("UPDATE sight SET held = 0 WHERE person = ? AND time_ms = ? AND held = 1", batch.leave)
             db.executemany("DELETE FROM sight WHERE person = ? AND time_ms = ? AND held = 1", batch.withhold)
-            fates = ((0, batch.leave), (None, batch.withhold))  # 0 passes
-            rows_ = [(fate, *one) for fate, some in fates for one in some]
-            db.executemany("UPDATE used SET fate = ? WHERE person = ? AND time_ms = ?", rows_)
+            fates = ((0, batch.leave), (3, batch.withhold))  # passes, withheld
+            rows_ = [(self._masked(*one, fate), *one) for fate, some in fates for one in some]
+            db.executemany("UPDATE used SET fate = ? WHERE person = ? AND time_ms = ? AND fate IS NOT NULL", rows_)
         for_last: dict[tuple[str, str], Sight] = {}
         rows = []
         for one in batch.sights:
@@ -298,6 +307,10 @@ class LiveStore(OwnersWord):
                 self._db.execute(f"{gone}({last} AND s.due_ms <= ?2 AND s.held = 0) AND held = 0", (audience, now_ms))
             else:
                 self._db.execute(f"{gone}?2", (audience, now_ms - int(1000 * keep)))
+        self._db.execute(  # what a broker keeps of whom nothing is kept here
+            "UPDATE retained SET recall = 1 WHERE NOT EXISTS (SELECT 1 FROM sight JOIN person ON id = sight.person "
+            "WHERE sight.audience = retained.audience AND name = retained.person AND held = 0)"
+        )
         self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def keep_only(self, marks: Mapping[str, bytes]) -> None:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from urllib.parse import urlsplit
 
-from paho.mqtt.client import Client, ConnectFlags, DisconnectFlags, MQTTMessage
+from paho.mqtt.client import Client, ConnectFlags, DisconnectFlags, MQTTMessage, MQTTMessageInfo
 from paho.mqtt.enums import CallbackAPIVersion
 from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
@@ -60,6 +60,7 @@ class Broker:
         self._client.on_connect = self._subscribe
         self._client.on_message = self._came
         self._client.on_disconnect = self._lost
+        self._last_sent: dict[str, MQTTMessageInfo] = {}
         self._connection = 0  # a number means another message in another connection
         self._where = parts.hostname, parts.port or (8883 if parts.scheme == "mqtts" else 1883)
 
@@ -116,10 +117,15 @@ class Broker:
             self._client.ack(message.mid, message.qos)
 
     async def publish(self, topic: str, payload: bytes) -> bool:
-        """Retained, and True once the broker has it."""
-        if not self._client.is_connected():
+        """Retained, and True once the broker has it.
+
+        Without a payload it takes back: only after what is still on its way there, or that would come behind it.
+        """
+        before = self._last_sent.get(topic)
+        on_its_way = before is not None and before.rc == 0 and not before.is_published()
+        if not self._client.is_connected() or (on_its_way and not payload):
             return False
-        sent = self._client.publish(topic, payload, qos=1, retain=True)
+        sent = self._last_sent[topic] = self._client.publish(topic, payload, qos=1, retain=True)
         for _ in range(int(_PUBLISHED_WITHIN_S / 0.02)):
             if sent.is_published():
                 return True
