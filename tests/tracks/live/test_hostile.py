@@ -204,6 +204,18 @@ def test_a_late_point_from_inside_ends_a_run_that_waits() -> None:
     assert GATE.take(track, 70, *_off(HOME, 400)).leave_ms == (60,)
 
 
+def test_a_late_point_between_two_that_left_waits_where_a_later_one_has_made_them_flicker() -> None:
+    track = Track()
+    GATE.take(track, 0, HOME.lat_deg, HOME.lon_deg)
+    for time, away_m in ((20, 60), (40, 70), (60, 300)):
+        found = GATE.take(track, time, *_off(HOME, away_m))
+    assert found.leave_ms == (20, 40)
+    GATE.take(track, 50, HOME.lat_deg, HOME.lon_deg)  # late: 20 and 40 are flicker now, and cannot be taken back
+    assert GATE.take(track, 30, *_off(HOME, 65)).fate is Fate.HELD
+    assert GATE.take(track, 70, *_off(HOME, 350)).fate is Fate.HELD  # a new run since the late one
+    assert GATE.take(track, 80, *_off(HOME, 400)).leave_ms == (70,)
+
+
 # Doors.
 
 

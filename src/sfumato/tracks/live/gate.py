@@ -138,10 +138,9 @@ class Gate:
         near = [at for at in (after - 1, after) if 0 <= at < len(track.times_ms) and track.times_ms[at] in beside]
         near = [at for at in near if zone is None and track.points[at][1] is not Fate.INSIDE]
         joined = [at for at in near if not self._crosses(track.points[at][0], point)]
-        if len(joined) == 2 and all(track.points[at][1] is Fate.PASSES for at in joined):
-            return Passage(Fate.PASSES)
-        # The run it falls into is no longer known to be whole: what waits of it does not leave.
-        whole = track.held_ms and time_ms < track.held_ms[0]
+        between = len(joined) == 2 and all(track.points[at][1] is Fate.PASSES for at in joined)
+        # Else the run it falls into is no longer known to be whole: what waits of it does not leave.
+        whole = between or (track.held_ms and time_ms < track.held_ms[0])
         gone = () if whole else self._end_run(track)
         if zone is not None:
             return Passage(Fate.INSIDE, zone, withhold_ms=gone)
