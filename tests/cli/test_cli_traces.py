@@ -178,7 +178,7 @@ def test_audit_refuses_the_certificate_of_another_release(folder: Path) -> None:
     assert run("audit", "ride.gpx", "a.gpx", "--certificate", "a.json", folder=folder)[0] == 0
     code, out, error = run("audit", "ride.gpx", "a.gpx", "--certificate", "b.json", folder=folder)
     assert code == 1
-    assert "another release" in error
+    assert "not this release" in error
     assert "Error after smoothing" not in out
     text = (folder / "a.json").read_text()
     (folder / "a.json").write_text(text.replace('"order": 5.0', '"order": 4.0', 1))

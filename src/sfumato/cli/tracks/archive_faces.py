@@ -173,3 +173,14 @@ def say_worst_group(group: WorstGroup, body: Mapping[str, object], *, quiet: boo
         typer.echo(companions.group_words(group, body))
     odds = companions.group_odds(group, body)
     return {"worst_group": {"people": group.people, "together_s": group.together_s, "odds_99": odds}}
+
+
+def runs_on_spark(engine: str, master: str | None, addresses: Sequence[str]) -> bool:
+    """Whether ``--engine`` is Spark; what only Spark can reach, or is told, is refused elsewhere."""
+    if engine not in ("local", "spark"):
+        raise InputError(f"There is no engine '{engine}'.", "Engines: local, spark.")
+    far = [one for one in addresses if "://" in one]
+    if engine == "local" and (far or master is not None):
+        what = f"{far[0]} is not on this machine" if far else "--master is for Spark"
+        raise InputError(f"{what}.", "Add --engine spark, which reads and writes any address that Hadoop knows.")
+    return engine == "spark"

@@ -22,7 +22,7 @@ from sfumato.base.things.traces import Trace
 from sfumato.base.units import count_of, format_length, plain_number
 from sfumato.cli import command_of
 from sfumato.cli.output import fail, print_json
-from sfumato.cli.tracks.archive_faces import named_columns, passphrase_in, points_read, say_table
+from sfumato.cli.tracks.archive_faces import named_columns, passphrase_in, points_read, runs_on_spark, say_table
 from sfumato.cli.tracks.attacks.compare_mechanisms import CompareOptions, compare
 from sfumato.cli.tracks.attacks.run_suite import SuiteOptions, audit_by_attacks
 from sfumato.pages.report import render
@@ -84,7 +84,7 @@ class _OrCompare(TyperCommand):
 
 
 def audit(
-    paths: list[Path] = typer.Argument(
+    paths: list[str] = typer.Argument(
         ...,
         metavar="ORIGINAL... RELEASE",
         help="The original track or table of people (stays on this machine) and the release made from it; or an "
@@ -120,19 +120,26 @@ def audit(
     public: bool = typer.Option(
         False, "--public", help="Write --report for everybody: shares of all people alone.", rich_help_panel=_SUITE
     ),
+    engine: str = typer.Option(
+        "local", help="For --attacks on a dataset: local or spark (any address of Hadoop's).", rich_help_panel=_SUITE
+    ),
+    master: str | None = typer.Option(
+        None, help="With --engine spark: the cluster, e.g. local[2] or spark://host:7077.", rich_help_panel=_SUITE
+    ),
     json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
 ) -> None:
     """Errors and intervals are per coordinate, in metres."""
     if len(paths) < 2:
         raise InputError("An audit compares originals with their release.", "Name the original, then the release.")
-    *originals, release = paths
+    if runs_on_spark(engine, master, paths) and attacks is None:
+        raise InputError("Spark is for the attacks on a dataset.", "Add --attacks all.")
+    *originals, release = map(Path, paths)
     reading = SourceReading(None, time_zone, named_columns(column), one_person=one_person)
     if attacks is not None:
         if places is not None or report_person is not None or prior != "fit":
             raise InputError("--attacks takes no --places, --report-person or --prior.", "Leave them out.")
         audit_by_attacks(
-            originals,
-            release,
+            paths,
             SuiteOptions(
                 attacks=attacks,
                 knows=knows,
@@ -143,6 +150,8 @@ def audit(
                 public=public,
                 reading=reading,
                 json=json,
+                engine=engine,
+                master=master,
             ),
         )
         return

@@ -26,7 +26,7 @@ from sfumato.base.files import Staged, checked_target, remove_leftovers
 from sfumato.base.units import format_length, length_m
 from sfumato.cli import command_of
 from sfumato.cli.output import print_json
-from sfumato.cli.tracks.archive_faces import named_columns, passphrase_in, say_worst_group
+from sfumato.cli.tracks.archive_faces import named_columns, passphrase_in, runs_on_spark, say_worst_group
 from sfumato.tracks.certificates.build import drowning_warnings
 from sfumato.tracks.certificates.document import (
     Certificate,
@@ -342,17 +342,10 @@ def _say_release(document: Mapping[str, object], done: Protected | ProtectedFlee
 
 
 def _on_spark(asked: ProtectOptions) -> bool:
-    if asked.engine not in ("local", "spark"):
-        raise InputError(f"There is no engine '{asked.engine}'.", "Engines: local, spark.")
-    if asked.engine == "spark":
-        if len(asked.inputs) != 1:
-            raise InputError("Spark protects one dataset at a time.", "Give the folder of its Parquet files.")
-        return True
-    far = [one for one in (*asked.inputs, asked.output) if "://" in one]
-    if far or asked.master is not None:
-        what = f"{far[0]} is not on this machine" if far else "--master is for Spark"
-        raise InputError(f"{what}.", "Add --engine spark, which reads and writes any address that Hadoop knows.")
-    return False
+    spark = runs_on_spark(asked.engine, asked.master, [*asked.inputs, asked.output])
+    if spark and len(asked.inputs) != 1:
+        raise InputError("Spark protects one dataset at a time.", "Give the folder of its Parquet files.")
+    return spark
 
 
 def _write(asked: ProtectOptions, done: Protected | ProtectedFleet, passphrase: str | None) -> dict[str, Any]:

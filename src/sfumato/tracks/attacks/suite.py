@@ -93,6 +93,13 @@ def attack_releases(pairs: Pairs, asked: SuiteAsked, step: Callable[[], None] = 
     for name, original, release in pairs:
         people.append(person_of(name, original, release))
         step()
+    return attack_people(people, asked, step)
+
+
+def attack_people(
+    people: Sequence[AttackedPerson], asked: SuiteAsked, step: Callable[[], None] = lambda: None
+) -> Suite:
+    """The same of people who are held as digests; ``step`` after each attack."""
     if not people:
         raise InputError("There is nobody here.", "Give at least one track and its release.")
     attempts: list[Attempt] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 
 import typer
@@ -18,7 +19,7 @@ from sfumato.cli.output import fail, print_json
 from sfumato.pages.report.attacks_page import attacks_page
 from sfumato.tracks.attacks.knows import Knows
 from sfumato.tracks.attacks.outcomes import Attempt, Limit, Suite, attackers_named
-from sfumato.tracks.attacks.suite import SuiteAsked, attack_releases
+from sfumato.tracks.attacks.suite import SuiteAsked, attack_people, attack_releases
 from sfumato.tracks.attacks.truths import KEPT, ReleasedDigest
 from sfumato.tracks.certificates.build import content_digest, milliseconds_as_s
 from sfumato.tracks.certificates.person_ids import renamed_people
@@ -46,19 +47,26 @@ class SuiteOptions:
     public: bool
     reading: SourceReading
     json: bool
+    engine: str = "local"
+    master: str | None = None
 
 
-def audit_by_attacks(originals: list[Path], release: Path, options: SuiteOptions) -> None:
-    """Attack, write the page, say it; exit 1 where a limit of ``--fail-if`` is past."""
+def audit_by_attacks(inputs: list[str], options: SuiteOptions) -> None:
+    """Attack, write the page, say it; exit 1 where a limit of ``--fail-if`` is past. The release is the last input."""
+    *originals, release = map(Path, inputs)
     limits = [Limit.parse(text) for text in options.fail_if]
     within_m = length_m(options.within)
     document = None if options.certificate is None else read_certificate(options.certificate)
-    law = document.get("noise") if document is not None and release.is_dir() else document
+    spark = options.engine == "spark"
+    law = document.get("noise") if document is not None and (spark or release.is_dir()) else document
     asked = SuiteAsked(attackers_named(options.attacks), Knows.parse(options.knows), within_m, law)
     widths = {limit.within_m for limit in limits if limit.within_m is not None}
     if widths - {within_m}:
         raise InputError("A limit is for another distance than --within.", "Give all limits at one distance.")
     refused: list[str] = []
+    if spark:
+        _told(_found_on_spark(inputs, asked, options), limits, options)
+        return
     try:
         if document is not None and release.is_dir():
             verify_folder(document, release)
@@ -67,7 +75,26 @@ def audit_by_attacks(originals: list[Path], release: Path, options: SuiteOptions
         fail(error, json=options.json, code=1)
     with progress("Attacking", people + len(asked.attackers), quiet=options.json) as step:
         found = attack_releases(pairs, asked, step)
-    found = replace(found, notes=(*found.notes, *refused_words(refused)))
+    _told(replace(found, notes=(*found.notes, *refused_words(refused))), limits, options)
+
+
+def _found_on_spark(inputs: list[str], asked: SuiteAsked, options: SuiteOptions) -> Suite:
+    """Digests are made where the rows are, and attacked here."""
+    if len(inputs) != 2 or options.reading.one_person:
+        raise InputError("Spark audits a dataset of people.", "Give the folder of the original, then the release's.")
+    job = import_module("sfumato.tracks.folders.spark.spark_job")
+    attacked = import_module("sfumato.tracks.folders.spark.attacked_people")
+    with job.session_on(options.master) as session:
+        reading = TableReading(options.reading.columns, options.reading.zone)
+        people = attacked.people_on_spark(session, *inputs, reading)
+    with progress("Attacking", len(asked.attackers), quiet=options.json) as step:
+        found = attack_people(people, asked, step)
+    note = "The parts were not held against the certificate: sfumato verify, on a copy of the folder."
+    return found if asked.certificate is None else replace(found, notes=(*found.notes, note))
+
+
+def _told(found: Suite, limits: list[Limit], options: SuiteOptions) -> None:
+    """The page and the lines; exit 1 where a limit is past, or more was found than is certified."""
     past = [(text, one) for text, limit in zip(options.fail_if, limits, strict=True) for one in limit.past(found)]
     if options.report is not None:
         page = attacks_page(found, public=options.public)

@@ -77,7 +77,7 @@ def protect_dataset_on_spark(
     """
     if plan.secrets is not None:
         raise InputError("Secrets are chosen moments of one track, not of a dataset.", "Hide places with sfumato hide.")
-    with _said(), _settings(spark):
+    with spark_words(), session_settings(spark):
         target, private, ids = (HadoopFolder(spark, out.rstrip("/") + end) for end in ("", ".private", ".ids"))
         asked = [source, plan.to_dict(), how.get("reading"), state is not None, how.get("strict", False), str(rng)]
         wish = hashlib.sha256(json.dumps(asked, default=str, sort_keys=True).encode()).hexdigest()
@@ -194,7 +194,7 @@ def _placed(target: HadoopFolder, private: HadoopFolder, ids: HadoopFolder, read
 
 
 @contextmanager
-def _settings(spark: SparkSession) -> Iterator[None]:
+def session_settings(spark: SparkSession) -> Iterator[None]:
     """Ours while the job runs, then the session's own again."""
     # Several tasks for each core: all end at about the same time.
     ours = {**_SETTINGS, "spark.sql.files.minPartitionNum": str(4 * spark.sparkContext.defaultParallelism)}
@@ -212,7 +212,7 @@ def _settings(spark: SparkSession) -> Iterator[None]:
 
 
 @contextmanager
-def _said() -> Iterator[None]:
+def spark_words() -> Iterator[None]:
     """What Spark raises, in words: the first line of ours where one of ours stopped a worker."""
     try:
         yield
