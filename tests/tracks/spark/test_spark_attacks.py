@@ -33,7 +33,7 @@ def spark() -> Iterator[Any]:
 
 
 def days_of(people: int, folder: Path) -> Path:
-    """Three days of people who live and work in a town, rows by time, in two files that are not in order of time."""
+    """Three days of people who live and work in a town, rows by time, in two files."""
     rng, times = np.random.default_rng(5), np.arange(0.0, 3 * 86400.0, 300.0)
     share = np.interp(times / 3600.0 % 24.0, [0, 7.5, 8.2, 17, 17.7, 24], [0, 0, 1, 1, 0, 0])[:, None]
     moments = pa.array(((1.7e9 + times) * 1e6).astype(np.int64)).cast(pa.timestamp("us", tz="UTC"))
@@ -45,8 +45,8 @@ def days_of(people: int, folder: Path) -> Path:
         parts.append(pa.table({"user_id": ids, "lat": where[:, 0], "lon": where[:, 1], "time": moments}))
     whole = pa.concat_tables(parts).sort_by("time")
     folder.mkdir()
-    pq.write_table(whole.slice(whole.num_rows // 2), folder / "a.parquet")
-    pq.write_table(whole.slice(0, whole.num_rows // 2), folder / "b.parquet", row_group_size=700)
+    pq.write_table(whole.slice(0, whole.num_rows // 2), folder / "a 1.parquet", row_group_size=700)
+    pq.write_table(whole.slice(whole.num_rows // 2), folder / "b.parquet")
     return folder
 
 
