@@ -32,6 +32,7 @@ async function everyLook(name) {
     await page.waitForTimeout(250);
     found.looks[`${name} ${look}`] = {
       wide: await page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth + 1),
+      cut: await page.evaluate(cutInTables),
       rules: await violations(page),
     };
     const height = await page.evaluate(() => document.documentElement.scrollHeight);
@@ -42,6 +43,22 @@ async function everyLook(name) {
   await page.emulateMedia({ colorScheme: "light" });
   await page.setViewportSize({ width: 1280, height: 900 });
   found.texts[name] = await page.evaluate(() => document.querySelector("main").textContent);
+}
+
+/** The words and numbers of tables that go over more than one line. */
+function cutInTables() {
+  const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+  const found = [];
+  while (texts.nextNode()) {
+    if (!texts.currentNode.parentElement.closest("td, th")) continue;
+    for (const { 0: word, index } of texts.currentNode.data.matchAll(/[^\s-]+/g)) {
+      const range = document.createRange();
+      range.setStart(texts.currentNode, index);
+      range.setEnd(texts.currentNode, index + word.length);
+      if (range.getClientRects().length > 1) found.push(word);
+    }
+  }
+  return found;
 }
 
 /** Tab until this has the focus. */

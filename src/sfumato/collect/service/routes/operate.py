@@ -22,7 +22,7 @@ from sfumato.collect.service.models import bodies, replies
 from sfumato.collect.service.models.bodies import ActRequest
 from sfumato.collect.service.models.outlook import PlaceView
 from sfumato.collect.service.operating import lifecycle
-from sfumato.collect.service.operating.gazetteer import gazetteer
+from sfumato.collect.service.operating.gazetteer import gazetteer, read_soon
 from sfumato.collect.service.operating.plan_view import plan_of
 from sfumato.collect.service.pages.answer_views import campaign_view
 from sfumato.collect.service.rounds.collector import Collector
@@ -48,6 +48,8 @@ _READING_S = 60.0
 async def create(collector: Running, who: Operator, request: Request) -> Response:
     """A new campaign, with its first cycle open."""
     found = await collector.create_campaign(await read_body(request, bodies.CampaignRequest), who=who)
+    if not request.app.state.ground.tiles:
+        read_soon()
     return respond(replies.CampaignAnswer(status=201, campaign=campaign_view(*found, counts=True)))
 
 
