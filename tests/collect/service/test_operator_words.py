@@ -25,10 +25,12 @@ VALLEY = {"south": 45.70, "west": 4.78, "north": 45.716, "east": 9.0, "cell_size
 SPOKEN = (
     *("operating/lifecycle.py", "routes/operate.py", "routes/common.py", "rounds/signed_offers.py", "rounds/staff.py"),
     "rounds/closing.py",
+    *("../loop/districts.py", "../../base/things/areas.py"),
 )
 NOT_THERE = (
     *("demonstration", "webhook", "smtp", "E-mail", "SFUMATO_", "shorter than", "Choose a longer", "paris, sf"),
-    *("receiver checks", "https://host"),
+    *("receiver checks", "https://host", "Cannot read", "Give a GeoJSON file", "is not JSON", "is not GeoJSON"),
+    "Its top must be",  # of a file on the command line: the screens send what is JSON already
 )
 
 
