@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import json
 import threading
-import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from typing import IO, NamedTuple
+from unicodedata import combining, normalize
 
 import numpy as np
 
@@ -116,7 +116,5 @@ def _row(record: str) -> tuple[bytes, float, float, int]:
 
 def _folded(name: str) -> str:
     """Small letters without accents, one blank between words."""
-    plain = name.casefold()
-    if not plain.isascii():
-        plain = "".join(one for one in unicodedata.normalize("NFKD", plain) if not unicodedata.combining(one))
-    return " ".join(plain.replace("-", " ").split())
+    plain = name if name.isascii() else "".join(one for one in normalize("NFKD", name) if not combining(one))
+    return " ".join(plain.casefold().replace("-", " ").split())
