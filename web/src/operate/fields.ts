@@ -66,7 +66,8 @@ export const size = (bytes: number) =>
 
 /** A name for addresses: small letters, digits and hyphens. */
 export function slug(title: string): string {
-  const plain = title.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
+  const letters = title.toLowerCase().replace(/ß/g, "ss").replace(/œ/g, "oe").replace(/æ/g, "ae").replace(/ø/g, "o");
+  const plain = letters.normalize("NFKD").replace(/\p{M}/gu, "");
   return plain
     .replace(/[^a-z0-9]+/g, "-")
     .replace(/^-+|-+$/g, "")
