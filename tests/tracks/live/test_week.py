@@ -29,7 +29,7 @@ def _open(folder: Path, text: str = HEAD + ANA) -> Bridge:
     (folder / "live.toml").write_text(text)
     config = load_config(folder / "live.toml")
     key = live_key(config.folder)
-    return Bridge(config, key, LiveStore(config.folder, key), clock=lambda: NOW_S + 600.0)
+    return Bridge(config, key, LiveStore(config.folder, key), clock=lambda: NOW_S + 7200.0)
 
 
 def _at(minutes_ago: float, north_m: float = 0.0) -> Position:
@@ -75,8 +75,8 @@ def test_last_weeks_copy_shows_nothing_that_was_revoked_forgotten_or_paused_sinc
     said = check(tmp_path / "live.toml", json=False) or capsys.readouterr().out
     assert "COPY" not in said
     assert "PAUSED" not in said
-    bridge.take([_at(45), _at(-1, 600.0)])
-    assert _seen(bridge) == [_at(-1).time_ms]
+    bridge.take([_at(45), _at(-60, 600.0)])
+    assert _seen(bridge) == [_at(-60).time_ms]
 
 
 def test_whoever_lost_the_file_and_begins_anew_is_paused_until_they_say_otherwise(tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ def test_whoever_reads_the_file_without_the_key_does_not_read_in_it_when_somebod
     asked = load_config(config)
     key = live_key(asked.folder)
     for piped in (False, True):
-        bridge = Bridge(asked, key, LiveStore(asked.folder, key), clock=lambda: NOW_S + 600.0, piped=piped)
+        bridge = Bridge(asked, key, LiveStore(asked.folder, key), clock=lambda: NOW_S + 7200.0, piped=piped)
         bridge.take([_at(200 - at + 1000 * piped) for at in range(200)])
         fates = [fate for (fate,) in bridge.store._db.execute("SELECT fate FROM used")]
         bridge.store._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
