@@ -412,7 +412,7 @@ BEHIND = (
 INSIDE = re.compile(
     r"^(FloatArray|IntArray|BoolArray|Channel \| FloatArray|Deadline|Candidate|Program|Row|Multipliers|Pieces|Rule"
     r"|Ledger|ChannelTask|GridKernel|CovarianceProduct|Losses|PriorClass|list\[.*|Callable\[.*|Fraction.*|str \| Path"
-    r"|Mapping.*|.*Entry.*|Sequence\[(FloatArray|IntArray|Candidate|Guarantee|GridChannel)\]"
+    r"|Areas|Mapping.*|.*Entry.*|Sequence\[(FloatArray|IntArray|Candidate|Guarantee|GridChannel|Shape)\]"
     r"|tuple\[(FloatArray|IntArray), \.\.\.\])$"
 )
 
